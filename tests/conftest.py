@@ -57,7 +57,7 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Start tests that wait first: tests in the browser, and those marked as long.
+    """Start slow tests first: those in the browser, and those marked as long.
 
     Each test process gets a contiguous part of equal size. The first starts with the tests in the
     browser, so that browser and server start only once; the second starts with the long ones. Small
@@ -85,10 +85,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Let one test process load everything first, and all others after it at the same time.
+    """Make one test process load everything first; the others follow in parallel.
 
-    In a new checkout that process compiles the tests and the libraries, which otherwise each of
-    them would do. It also makes Hypothesis' list of characters. If the list exists, all processes
+    In a new checkout that process compiles the tests and the libraries, which every process would
+    do otherwise. It also makes Hypothesis' list of characters. If the list exists, all processes
     load at once.
     """
     if SIGNS.is_dir():
@@ -130,7 +130,7 @@ def pytest_runtest_teardown() -> Generator[None, object, object]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print once for each reason how many tests were skipped: one missing program can skip dozens."""
+    """Print the number of skipped tests per reason: one missing program can skip dozens."""
     reasons = Counter(str(report.longrepr[2]) for report in terminalreporter.getreports("skipped"))
     for reason, tests in reasons.items():
         terminalreporter.write_line(f"{tests} tests skipped: {reason.removeprefix('Skipped: ')}")

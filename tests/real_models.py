@@ -1,4 +1,4 @@
-"""A small real model behind both back ends: how many of its answers fail, get a default, or are read wrongly.
+"""Answers of a small real model behind both back ends: how many fail, get a default, or are misread.
 
 `make real-models MODEL=…` asks the model of a folder, a GGUF file or an endpoint, and writes its answers to a
 file. `python -m tests.real_models --help` has the options.
@@ -46,9 +46,9 @@ DEMO = Path(__file__).resolve().parents[1] / "data" / "demo"
 VALUES = ("rating", "yes-no", "letter")
 """Forms of answers that are read as one value."""
 WORDS = 40
-"""Words of a passage: the time of a small model grows with them."""
+"""Words kept of each passage: more words make a small model slower."""
 NONE, DENIED = "none", "unanswerable"
-"""Readings of an answer without a value, and of one that says that the passage does not answer the question."""
+"""Readings of an answer without a value, and of one that calls the question unanswerable."""
 
 Parameters = Mapping[str, Any]
 
@@ -130,7 +130,7 @@ class Output:
 
     @property
     def key(self) -> str:
-        """A name that equal answers to equal requests share."""
+        """An id that equal answers to equal requests share."""
         whole = [self.case, self.asked, self.completion.text, self.completion.complete]
         return hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:12]
 
@@ -140,7 +140,7 @@ class Output:
 
     @property
     def asked(self) -> str:
-        """The prompt as the model got it."""
+        """The prompt as sent to the model."""
         messages = fill_prompt(self.call.prompt, self.call.values, fence=self.call.fence)
         return f"{messages.system}\n\n{messages.user}".strip()
 
@@ -185,7 +185,7 @@ def _prompt(name: str, template: str, use: str = "self-rating", form: str = "rat
 
 OWN = {name: _prompt(name, _PAIR + text) for name, text in _OWN.items()}
 OWN["why-relevant"] = _prompt("why-relevant", _WHY, "direct", "yes-no", 1)
-"""Prompts of the kind that people write: the answer is more than a value."""
+"""Prompts as people write them: they ask for more than a value."""
 
 CASES: tuple[tuple[str, Parameters], ...] = (
     *(("self-rating", {"prompt": name}) for name in ("self-rating", "self-rating-chat", *_OWN)),
@@ -198,7 +198,7 @@ CASES: tuple[tuple[str, Parameters], ...] = (
 
 @functools.cache
 def demo() -> tuple[list[tuple[GraderInput, str, str]], list[tuple[GraderInput, str]]]:
-    """Return questions of the demo with the text of their query and a passage of it, and items with their passage."""
+    """Return demo questions with their query text and a passage, and demo items with their passage."""
     bank, passages, queries = (
         [json.loads(line) for line in (DEMO / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
         for name in ("bank", "passages", "queries")
@@ -227,11 +227,11 @@ Graded = tuple[str, Grade]
 def ask_cases(
     parameters: Parameters, cases: Sequence[tuple[str, Parameters]], chosen: slice, temperature: float = 0.0
 ) -> tuple[list[Output], list[Graded]]:
-    """Grade pairs of the demo with each case; return every answer of the model, and the grades.
+    """Grade demo pairs with each case; return all answers of the model, and the grades.
 
     Args:
         parameters: the back end.
-        chosen: which pairs.
+        chosen: the pairs to grade.
     """
     kept: list[Output] = []
     grades: list[Graded] = []
@@ -262,7 +262,7 @@ def ask_cases(
 
 
 def sample(grader: Any, parameters: Parameters, temperature: float) -> None:
-    """Give a grader a temperature."""
+    """Set the sampling temperature of a grader."""
     if temperature:
         sampling = Sampling(temperature, seed=round(temperature * 100))
         grader.back_end = make_back_end(parameters, sampling=sampling)[0]
@@ -351,13 +351,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def readings_in(file: Path) -> dict[str, str]:
-    """Return the readings of a reader by the id of the answer."""
+    """Return a person's readings by answer id."""
     lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
     return {str(line["id"]): str(line["reading"]) for line in lines}
 
 
 def report(records: Sequence[Mapping[str, Any]], known: Mapping[str, str]) -> Iterator[str]:
-    """Yield a table of answers by case: failed, defaulted, with a known reading, and read otherwise than that."""
+    """Yield a table of answer counts per case: failed, defaulted, checked against a known reading, misread."""
     counts: dict[str, Counter[str]] = {}
     for record in records:
         reading, status = reading_of(record)

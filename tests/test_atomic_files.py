@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, private ones for their owner alone; leftovers of killed processes go."""
+"""Atomic and private file writes, and removal of the leftovers of killed processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path) -> None:
+def test_file_is_replaced_whole_or_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "out.qrels"
     write_file(path, b"first")
     path.chmod(0o640)
@@ -64,14 +64,14 @@ def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path) -> None:
     assert {one.name for one in tmp_path.iterdir()} == {"out.qrels", "link", "dangling", "new"}
 
 
-def test_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
+def test_unwritable_paths_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing" / "out", tmp_path / ("n" * 300), Path("/proc/none")):
         with pytest.raises(InputError):
             write_file(path, b"x")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_a_closed_folder_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_in_unwritable_folder_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"first")
     number = path.stat().st_ino
@@ -81,7 +81,7 @@ def test_a_file_in_a_closed_folder_is_written_in_place(tmp_path: Path, monkeypat
     assert (path.read_bytes(), path.stat().st_ino) == (b"second", number)
 
 
-def test_pipes_and_standard_output_get_the_content(tmp_path: Path) -> None:
+def test_pipes_and_standard_output_receive_content(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read = list[bytes]()
@@ -101,7 +101,7 @@ def test_pipes_and_standard_output_get_the_content(tmp_path: Path) -> None:
             target.close()  # type: ignore[union-attr]
 
 
-def test_a_new_name_never_takes_the_place_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_put_new_never_overwrites_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, path = tmp_path / "made", tmp_path / "taken"
     made.write_bytes(b"made")
     path.write_bytes(b"theirs")
@@ -129,7 +129,7 @@ sys.stdin.read()
 """
 
 
-def test_only_folders_of_ended_processes_are_removed_and_links_are_left_alone(tmp_path: Path) -> None:
+def test_cleanup_removes_folders_of_ended_processes_and_keeps_links(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "mine").write_text("mine")
@@ -154,12 +154,12 @@ def test_only_folders_of_ended_processes_are_removed_and_links_are_left_alone(tm
     process.stdout.close()
     process.stdin.close()
     with WorkingFolder(place):
-        assert not made.exists(), "a new one removes leftovers"
+        assert not made.exists(), "a new working folder removes leftovers"
     assert {one.name for one in place.iterdir()} == {f"{PREFIX}link", f"{PREFIX}file"}
     assert (outside / "mine").read_text() == "mine"
 
 
-def test_a_disk_without_locks_serves_and_a_folder_taken_for_a_leftover_is_made_again(
+def test_working_folder_retries_locking_and_works_without_locks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock, refused = atomic_files._lock_folder, [BlockingIOError(), FileNotFoundError()]
@@ -229,7 +229,7 @@ def test_projects_and_backups_are_private_and_exports_follow_the_umask(
     assert found == [private] * 4 + ["0o644", "0o755", "0o755", "0o644", "0o644"]
 
 
-def test_a_folder_is_put_in_place_with_the_modes_of_the_umask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moved_and_new_folders_follow_the_umask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atomic_files, "_umask", 0o027)
     with WorkingFolder(tmp_path) as working:
         (working / "made" / "inner").mkdir(parents=True)
@@ -244,7 +244,7 @@ WRITES = re.compile(r"\btempfile\b|\.write_(?:bytes|text)\(|\bos\.(?:replace|ren
 ELSEWHERE = {
     # In a temporary folder.
     "core/autojudge.py": 2,
-    # Within a working folder, within `replace_file`, or the whole copy that another process makes there.
+    # Within a working folder or `replace_file`, or the complete copy that another process writes there.
     "core/operations/console.py": 1,
     "core/exchange/_parquet.py": 3,
     # Standard input, before it is sent.
@@ -255,7 +255,7 @@ ELSEWHERE = {
 }
 
 
-def test_no_other_module_has_a_way_of_its_own_to_put_files_in_place() -> None:
+def test_direct_file_writes_are_limited_to_known_modules() -> None:
     found = {}
     for folder in ("core", "pages"):
         for file in (ROOT / folder).rglob("*.py"):

@@ -1,4 +1,4 @@
-"""Every bench works at its smallest size, on a project that the workbench can open and score."""
+"""Benches at their smallest size, and the generated project that they measure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def _run(*names: str) -> list[str]:
     """Run benches at their smallest size; return the lines of their output."""
     command = [sys.executable, "bench/run.py", "--tiny", *names]
-    # The reason of a failure goes to the report of the test.
+    # stderr is not captured here, so that the test report shows the cause of a failure.
     return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
 
 
@@ -37,8 +37,8 @@ def _assert_figures(lines: list[str], least: int) -> None:
 
 
 @pytest.mark.long
-def test_every_bench_without_a_browser_prints_its_figures() -> None:
-    """The figures, and after them the studies."""
+def test_benches_without_browser_print_results() -> None:
+    """The results come first, then the studies."""
     names = [name for name in BUDGETS if name not in ("screens", "local")]
     lines = _run(*names, *STUDIES)
     replay = next(at for at, line in enumerate(lines) if not line.startswith("|"))
@@ -46,7 +46,7 @@ def test_every_bench_without_a_browser_prints_its_figures() -> None:
     assert len(lines) - replay > 1
 
 
-def test_the_bench_of_local_models_compares_equal_ratings(
+def test_local_model_bench_compares_equal_ratings(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = shared_model(tmp_path_factory, build_tiny_t5)
@@ -61,11 +61,11 @@ def test_the_bench_of_local_models_compares_equal_ratings(
 
 @pytest.mark.browser
 @pytest.mark.usefixtures("chromium")
-def test_the_bench_of_screens_prints_its_figures() -> None:
+def test_screen_bench_prints_results() -> None:
     _assert_figures(_run("screens"), 5)
 
 
-def test_the_collections_of_the_audit_replay_are_read(shared_data: Path) -> None:
+def test_audit_replay_collections_are_read(shared_data: Path) -> None:
     found = {name: read(shared_data, "DCG@10") for name, read in (("dl20", dl20), ("dl23", dl23))}
     assert {name: (len(one.weights.w), one.weights.queries) for name, one in found.items()} == {
         "dl20": (24, 54),
@@ -73,7 +73,7 @@ def test_the_collections_of_the_audit_replay_are_read(shared_data: Path) -> None
     }
 
 
-def test_the_generated_project_is_graded_whole_and_has_a_leaderboard(tmp_path: Path) -> None:
+def test_generated_project_is_fully_graded_and_ranks_systems(tmp_path: Path) -> None:
     project = make_large(tmp_path / "large.duckdb", queries=2)
     state = label_readiness(project, basis(project, Policy()))
     assert state.complete

@@ -1,4 +1,4 @@
-"""The sentence above a leaderboard, and its readiness: graded pairs, open disagreements, audit, bank version."""
+"""Leaderboard summaries and readiness: graded pairs, open disagreements, audit, bank version."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS, numbers, put_sm
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "P@1", "EXAM-Cover"])
-def test_it_counts_the_pairs_that_the_leaderboard_counts(project: Project, measure: str) -> None:
+def test_readiness_counts_same_pairs_as_leaderboard(project: Project, measure: str) -> None:
     put_small(project)
     found, board = board_readiness(project, Policy(), measure), leaderboard(project, measure)
     assert (found.measure, found.needed, found.usable) == (board.measure, board.needed, board.usable)
     assert found.usable and found.bank_version == bank.latest_version(project)
 
 
-def test_open_disagreements_are_those_of_the_queue_and_hidden_from_viewers(project: Project) -> None:
+def test_open_disagreements_match_queue_and_are_hidden_from_viewers(project: Project) -> None:
     put_small(project)
     sides = Labels(Policy()), Judgments("judgments")
     waiting = list_disagreements(project, *sides)
@@ -45,7 +45,7 @@ def test_open_disagreements_are_those_of_the_queue_and_hidden_from_viewers(proje
     assert seen == replace(found, disagreements=None)
 
 
-def test_an_audit_counts_once_its_first_batch_is_judged(project: Project) -> None:
+def test_audit_counts_after_first_judged_batch(project: Project) -> None:
     fill_audited(project)
 
     def audited() -> str:
@@ -60,7 +60,7 @@ def test_an_audit_counts_once_its_first_batch_is_judged(project: Project) -> Non
     assert board_readiness(project, Policy(), "nDCG@10").audited not in ("audited", "not audited"), "another measure"
 
 
-def test_too_few_pairs_are_graded_after_most_questions_are_new(project: Project) -> None:
+def test_new_questions_leave_too_few_graded_pairs(project: Project) -> None:
     put_small(project)
     assert not board_readiness(project, Policy(), "AP").too_few
     bank.save_version(project, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
@@ -68,7 +68,7 @@ def test_too_few_pairs_are_graded_after_most_questions_are_new(project: Project)
     assert found.too_few and 0 < found.usable < found.needed / 2
 
 
-def test_a_leaderboard_is_doubted_if_more_queries_wait_than_are_complete(project: Project) -> None:
+def test_leaderboard_is_doubtful_if_most_queries_are_incomplete(project: Project) -> None:
     ranked = [f"p{at:02d}" for at in range(12)]
     queries = [f"q{at}" for at in range(3)]
     asked = [Question(f"{query}/a", query, f"What is {query}?") for query in queries]
@@ -87,7 +87,7 @@ def test_a_leaderboard_is_doubted_if_more_queries_wait_than_are_complete(project
     ("needed", "usable", "graded"),
     [(0, 0, "0%"), (100, 29, "29%"), (1000, 999, "99%"), (9, 9, "100%"), (1000, 9, "under 1%")],
 )
-def test_the_share_is_never_rounded_up(needed: int, usable: int, graded: str) -> None:
+def test_graded_share_is_never_rounded_up(needed: int, usable: int, graded: str) -> None:
     assert Readiness("AP", needed, usable, None, "not audited", 1).graded == graded
 
 
@@ -120,13 +120,11 @@ def level(mean: float, times: int = 1) -> list[float]:
         ({"a": [0.9], "b": [0.1]}, None),
     ],
 )
-def test_it_counts_the_best_systems_that_are_not_separated(
-    scores: dict[str, list[float]], unseparated: int | None
-) -> None:
+def test_summary_counts_best_systems_not_separated(scores: dict[str, list[float]], unseparated: int | None) -> None:
     assert summary_of(board_of(scores)).unseparated == unseparated
 
 
-def test_a_leaderboard_without_grades_says_nothing_about_grades_and_audits() -> None:
+def test_leaderboard_without_grades_omits_grading_and_audit() -> None:
     found = summary_of(board_of({"a": level(0.9), "b": level(0.1)}))
     assert (found.grading, found.auditing, found.agreement, found.ready.grading) == ("", "", "", "")
 
@@ -135,7 +133,7 @@ def test_a_leaderboard_without_grades_says_nothing_about_grades_and_audits() -> 
     ("ungraded", "numbers_said"),
     [((), [12]), (("20", "21"), [12, 14, 2]), (("0", "1", "20"), [12, 13, 2])],
 )
-def test_it_says_over_how_many_queries_it_is(ungraded: tuple[str, ...], numbers_said: list[int]) -> None:
+def test_summary_states_number_of_queries(ungraded: tuple[str, ...], numbers_said: list[int]) -> None:
     board = replace(board_of({"a": level(0.9), "b": level(0.1)}), ungraded=dict.fromkeys(ungraded, 1))
     assert (
         numbers(summary_of(board).queries) == numbers_said
@@ -143,7 +141,7 @@ def test_it_says_over_how_many_queries_it_is(ungraded: tuple[str, ...], numbers_
     )
 
 
-def test_a_set_of_queries_that_has_grown_is_told_with_the_best_system() -> None:
+def test_change_of_queries_and_best_system_is_described() -> None:
     few, all_ = board_of({"a": [0.9, 0.9], "b": [0.1, 0.1]}), board_of({"b": level(0.9), "a": level(0.1)})
     before = summary_of(few).outcome
     assert summary_of(few).describe_change(before) == ""
@@ -151,7 +149,7 @@ def test_a_set_of_queries_that_has_grown_is_told_with_the_best_system() -> None:
     assert numbers(changed) == [2, 12] and changed.index(" a ") < changed.index(" b.")
 
 
-def test_the_facts_of_a_project_are_those_of_its_comparison(project: Project) -> None:
+def test_summary_matches_leaderboard_comparison(project: Project) -> None:
     fill(project, QUESTIONS, RATINGS, RUNS)
     judge(project, JUDGED)
     compared = compare(project, "nDCG@10", "assessors")
@@ -164,7 +162,7 @@ def test_the_facts_of_a_project_are_those_of_its_comparison(project: Project) ->
     assert find_summary(project, Policy(), "goodness", None) is None
 
 
-def test_the_checklist_is_done_if_nothing_is_open(project: Project) -> None:
+def test_publication_checklist_reflects_readiness(project: Project) -> None:
     put_small(project)
     ready = board_readiness(project, Policy(), "AP")
     checks = {check.name: check.done for check in publication_checks(project, Policy(), ready)}

@@ -1,4 +1,4 @@
-"""The hook for commit messages refuses subjects against the rules of CONTRIBUTING.md."""
+"""The commit hook, which refuses subjects that break the rules of CONTRIBUTING.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONFIG = Path(__file__).resolve().parents[1] / ".pre-commit-config.yaml"
 
 
 def refused(message: str) -> bool:
-    """Tell whether the hook refuses a message. pre-commit searches the pattern like this."""
+    """Return whether the hook refuses a message, with the same pattern search as pre-commit."""
     hooks = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repos"][0]["hooks"]
     pattern = next(hook["entry"] for hook in hooks if hook["id"] == "subject")
     return re.search(pattern, message, re.MULTILINE | re.DOTALL) is not None
@@ -32,5 +32,5 @@ def refused(message: str) -> bool:
         ("", True),
     ],
 )
-def test_a_subject_is_short_capitalised_and_has_no_period(message: str, wrong: bool) -> None:
+def test_subject_is_short_capitalised_and_without_period(message: str, wrong: bool) -> None:
     assert refused(message) is wrong

@@ -1,4 +1,4 @@
-"""The files that put the workbench on a server say what the documentation and the app take for granted."""
+"""Deployment files that agree with the documentation and the app: compose files, image, proxy and workflows."""
 
 from __future__ import annotations
 
@@ -23,52 +23,52 @@ ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
 
 
-def test_the_compose_file_has_a_proxy_a_health_check_and_a_volume() -> None:
+def test_compose_file_has_proxy_health_check_and_volumes() -> None:
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
     app, proxy = services["services"]["workbench"], services["services"]["proxy"]
     assert app["healthcheck"]["test"][0] == "CMD"
     compile(app["healthcheck"]["test"][3], "health check", "exec")
-    # The app can be reached through the proxy alone.
+    # The app can only be reached through the proxy.
     assert "ports" not in app and proxy["ports"] == ["80:80", "443:443", "443:443/udp"]
     assert proxy["depends_on"]["workbench"]["condition"] == "service_healthy"
     assert (DEPLOY / app["build"]["context"] / app["build"]["dockerfile"]).is_file()
     volumes = dict(one.split(":")[:2] for one in [*app["volumes"], *proxy["volumes"]] if isinstance(one, str))
     assert {name for name in volumes if not name.startswith("./")} == set(services["volumes"])
     assert (DEPLOY / "Caddyfile").is_file() and volumes["./Caddyfile"] == "/etc/caddy/Caddyfile"
-    # Where the secrets are missing, nothing starts: a container made without them would have a folder in their place.
+    # Without the secrets file the start must fail: Docker would otherwise create a folder in its place.
     [secrets] = [one for one in app["volumes"] if isinstance(one, dict)]
     assert (secrets["source"], secrets["read_only"]) == ("./secrets.toml", True)
     assert secrets["bind"] == {"create_host_path": False}
 
 
-def test_the_compose_file_and_the_image_speak_of_the_same_places() -> None:
+def test_compose_file_and_image_use_same_paths() -> None:
     app = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["workbench"]
     said = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     image = dict(line.split(" ", 1) for line in said.splitlines())
     volume, program = image["VOLUME"], image["WORKDIR"]
     assert image["ENV"] == f"EXAM_PROJECTS_DIR={volume}" and f"--home-dir {volume}" in said
     assert f"projects:{volume}" in app["volumes"]
-    # Nothing else can be written to: what is made on the way is made there.
+    # The rest of the file system is read-only, so temporary files go to /tmp.
     assert app["read_only"] and "scratch:/tmp" in app["volumes"]
     [secrets] = [one for one in app["volumes"] if isinstance(one, dict)]
     assert secrets["target"] == f"{program}/.streamlit/secrets.toml"
     assert image["EXPOSE"] == app["expose"][0] == "8501"
 
 
-def test_the_proxy_passes_on_to_the_port_that_the_app_serves() -> None:
+def test_proxy_forwards_to_port_of_the_app() -> None:
     caddy = (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
     assert caddy.count("{") == caddy.count("}")
     assert "reverse_proxy workbench:8501" in caddy and "{$EXAM_HOST}" in caddy
     assert 'CMD ["exam", "serve", "--port", "8501"]' in (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 
 
-def test_the_proxy_takes_uploads_as_large_as_the_app_does() -> None:
+def test_proxy_accepts_uploads_as_large_as_the_app() -> None:
     allowed = re.search(r"max_size (\d+)MB", (DEPLOY / "Caddyfile").read_text(encoding="utf-8"))
-    # Caddy's megabytes are of 1,000,000 bytes, and a form has lines around a file.
+    # A megabyte of Caddy is 1,000,000 bytes, and a form adds lines around a file.
     assert allowed is not None and int(allowed[1]) * 10**6 > LIMITS["UPLOAD"].default + 10**6
 
 
-def test_what_is_set_for_the_container_is_what_the_program_reads() -> None:
+def test_container_settings_are_read_by_the_program() -> None:
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]
     app = services["workbench"]
     assert app["env_file"] == ".env" and app["environment"][login.DEMAND_VARIABLE] == "1"
@@ -78,14 +78,14 @@ def test_what_is_set_for_the_container_is_what_the_program_reads() -> None:
     named = set(re.findall(r"\b(EXAM_[A-Z_]*[A-Z])\b", section)) | {
         n for n in app["environment"] if n.startswith("EXAM_")
     }
-    # That one is the compose file's own, and the proxy's.
+    # Only the compose file and the proxy read EXAM_HOST.
     assert "EXAM_HOST" in services["proxy"]["environment"]
     program = [path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*.py")]
     read = "".join(path.read_text(encoding="utf-8") for path in program)
     assert {name for name in named - {"EXAM_HOST"} if f'"{name}"' not in read} == set()
 
 
-def test_the_steps_that_are_documented_are_those_of_the_files() -> None:
+def test_documented_deployment_steps_match_the_files() -> None:
     section, image = _section(), (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     assert "chown 10001 secrets.toml" in section and "useradd --uid 10001" in image
     build = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["workbench"]["build"]
@@ -103,12 +103,12 @@ def test_the_steps_that_are_documented_are_those_of_the_files() -> None:
 
 
 def _section() -> str:
-    """What is documented of the way from a blank machine to a login."""
+    """Return the section of the guide about the first deployment."""
     page = (ROOT / "docs" / "how-to" / "run-a-team-server.md").read_text(encoding="utf-8")
     return page.partition("## From a blank machine to a login\n")[2]
 
 
-def test_the_example_of_secrets_has_what_a_login_needs_and_is_no_secret() -> None:
+def test_example_secrets_have_login_keys_and_real_ones_are_ignored() -> None:
     example = tomllib.loads((DEPLOY / "secrets.example.toml").read_text(encoding="utf-8"))
     assert set(example["auth"]) == {
         "redirect_uri", "cookie_secret", "client_id", "client_secret", "server_metadata_url",
@@ -117,12 +117,12 @@ def test_the_example_of_secrets_has_what_a_login_needs_and_is_no_secret() -> Non
     assert {"deploy/secrets.toml", "deploy/.env", ".streamlit/secrets.toml"} <= set(ignored)
 
 
-def test_the_container_for_one_person_is_published_on_this_computer_only() -> None:
+def test_one_person_container_is_published_on_localhost_only() -> None:
     said = yaml.safe_load((DEPLOY / "one-person.yaml").read_text(encoding="utf-8"))
     team = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
     [name], app = said["services"], said["services"]["workbench"]
     assert name == "workbench" and app["ports"] == ["127.0.0.1:${PORT:-8501}:8501"]
-    # No other container can reach the server: no network is shared, and no other service is in this one.
+    # No other container can reach the server: no network is shared, and this file has no other service.
     assert not {"networks", "network_mode"} & {*said, *app}
     assert said["name"] != team["name"], "the volumes of a team are not those of one person"
     same = "image", "build", "healthcheck", "read_only", "cap_drop", "security_opt"
@@ -135,9 +135,7 @@ def test_the_container_for_one_person_is_published_on_this_computer_only() -> No
     assert set(app["environment"]) <= known | {"EXAM_SHARED"}
 
 
-def test_one_person_in_a_container_has_full_access_without_login(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_person_container_gives_full_access_without_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command of the image runs with the environment of the compose file."""
     project = new_project(tmp_path / "gold.duckdb")
     fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
@@ -145,7 +143,7 @@ def test_one_person_in_a_container_has_full_access_without_login(
     app = yaml.safe_load((DEPLOY / "one-person.yaml").read_text(encoding="utf-8"))["services"]["workbench"]
     for name, value in app["environment"].items():
         monkeypatch.setenv(name, value)
-    # Started servers are recognized by this line.
+    # The tests recognize a started server by its welcome message.
     monkeypatch.delenv("STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE")
     monkeypatch.setenv("STREAMLIT_BROWSER_SERVER_ADDRESS", "localhost")
     port = free_port()
@@ -163,7 +161,7 @@ def test_one_person_in_a_container_has_full_access_without_login(
             assert listening == {f"00000000:{port:04X}"}
 
 
-def test_workflows_have_few_rights_and_pinned_actions() -> None:
+def test_workflows_have_few_permissions_and_pinned_actions() -> None:
     workflows = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / ".github/workflows").glob("*.yml")}
     assert set(workflows) >= {"ci", "image"}
     for name, text in workflows.items():
@@ -173,7 +171,7 @@ def test_workflows_have_few_rights_and_pinned_actions() -> None:
             assert re.search(r"@v\d+\.\d+\.\d+$", words), words
         assert set(re.findall(r"secrets\.(\w+)", text)) <= {"GITHUB_TOKEN"}, name
         for script in (step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]):
-            # The name of a tag or a branch is text of its author, never a part of a command.
+            # Names of tags and branches are untrusted text, which must not become part of a command.
             assert "${{" not in script, name
     image = yaml.safe_load(workflows["image"])
     # YAML 1.1 reads the key `on` as true.
@@ -183,8 +181,8 @@ def test_workflows_have_few_rights_and_pinned_actions() -> None:
     assert any(step.get("run") == ".ci/run" for step in yaml.safe_load(workflows["ci"])["jobs"]["check"]["steps"])
 
 
-def test_a_server_with_a_certificate_of_its_own_has_no_door_for_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """TLS belongs to the proxy; what a door leads to is plain HTTP on this computer."""
+def test_server_with_own_certificate_has_no_address_for_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TLS belongs to the proxy; commands reach the server by plain HTTP on this computer."""
     options: dict[str, object] = {"server.port": 8501, "server.address": "0.0.0.0", "server.baseUrlPath": "/exam/"}
     monkeypatch.setattr(ui.st, "get_option", options.get)
     assert ui._own_address() == "http://127.0.0.1:8501/exam"

@@ -1,4 +1,4 @@
-"""The documentation says what the code does: generated tables, commands, dependencies, links."""
+"""Documentation that matches the code: generated tables, commands, dependencies, links."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def generate() -> ModuleType:
     return module
 
 
-def test_the_built_reference_has_the_help_of_every_command(generate: ModuleType) -> None:
+def test_built_reference_has_help_of_every_command(generate: ModuleType) -> None:
     page = generate.commands_page()
     assert [c.command_path for _, c in generate.all_commands() if f"## {c.command_path}\n" not in page] == []
     for command in (["activity"], ["export", "qrels"]):
@@ -48,7 +48,7 @@ def test_the_built_reference_has_the_help_of_every_command(generate: ModuleType)
         assert printed.output.strip() in page
 
 
-def test_the_built_reference_has_every_operation_and_every_route(generate: ModuleType) -> None:
+def test_built_reference_has_every_operation_and_route(generate: ModuleType) -> None:
     page = generate.api_page()
     routes = [
         f"{method.upper()} {path}" for path, methods in make_api().openapi()["paths"].items() for method in methods
@@ -62,25 +62,25 @@ def test_the_built_reference_has_every_operation_and_every_route(generate: Modul
     assert missing == []
 
 
-def test_the_built_reference_has_the_names_of_the_python_package(generate: ModuleType) -> None:
+def test_built_reference_has_names_of_python_package(generate: ModuleType) -> None:
     page = generate.python_page()
     assert [name for name in exam_workbench.__all__ if f"## ew.{name}\n" not in page] == []
     assert all(f"### project.{name}\n" in page for name in ("add", "grade", "labels", "leaderboard", "correlate"))
 
 
-def test_every_command_has_a_summary_and_every_module_says_what_it_is_for(generate: ModuleType) -> None:
+def test_commands_have_summaries_and_modules_have_docstrings(generate: ModuleType) -> None:
     assert [c.command_path for command, c in generate.all_commands() if not command.get_short_help_str()] == []
     modules = sorted((ROOT / "core").rglob("*.py"))
     assert [str(path) for path in modules if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))] == []
 
 
-def test_every_operation_and_every_screen_belongs_to_an_act_that_a_role_is_needed_for() -> None:
+def test_access_rules_cover_operations_and_screens() -> None:
     assert {one.act for one in every_operation()} <= set(ACTS)
     assert {kind for rule in ACTS.values() for kind in rule.exports} < set(EXPORTS)
     assert {name for rule in ACTS.values() for name in rule.screens} == set(screens.SCREENS)
 
 
-def test_a_committed_page_has_marks_and_the_site_has_the_tables(
+def test_committed_pages_have_marks_and_site_has_tables(
     generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "docs" / "guides" / "page.md"
@@ -109,7 +109,7 @@ def test_a_committed_page_has_marks_and_the_site_has_the_tables(
     assert CliRunner().invoke(generate.main, ["--check"]).exit_code == 0
 
 
-def test_commands_of_nested_groups_are_listed_by_their_full_name(generate: ModuleType) -> None:
+def test_nested_commands_are_listed_by_full_name(generate: ModuleType) -> None:
     bank = click.Group("bank", commands=[click.Command("save"), click.Command("old", hidden=True)])
     top = click.Group("exam", commands=[bank, click.Command("demo")])
     listed = generate.commands_of(top, click.Context(top, info_name="exam"))
@@ -121,14 +121,14 @@ CALL = re.compile(r"(?:^|(?<=[\s(`]))exam (?=[a-z])((?:'[^']*'|\"[^\"]*\"|[^#|;>
 
 
 def calls_in(page: str) -> list[list[str]]:
-    """The words after `exam` of every command in the code of a page."""
+    """Return the words after `exam` of every command in the code of a page."""
     codes = (block or span for block, span in CODE.findall(page))
     calls = (call for code in codes for call in CALL.findall(code.replace("\\\n", " ")))
     return [shlex.split(call.replace("'s ", " ")) for call in calls]
 
 
 def unknown_in(words: Sequence[str]) -> str | None:
-    """The first word of a call that names no command or no option of its command."""
+    """Return the first unknown command or option of a call; None if all exist."""
     command: click.Command = cli
     context = click.Context(cli, info_name="exam")
     rest = list(words)
@@ -146,19 +146,19 @@ def unknown_in(words: Sequence[str]) -> str | None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_commands_in_the_documentation_exist_with_their_options(page: Path) -> None:
+def test_documented_commands_and_options_exist(page: Path) -> None:
     calls = calls_in(page.read_text(encoding="utf-8"))
     assert {" ".join(words): unknown for words in calls if (unknown := unknown_in(words))} == {}
 
 
-def test_the_check_of_commands_finds_what_does_not_exist() -> None:
+def test_check_finds_unknown_commands_and_options() -> None:
     block = "```sh\nexam export qrels --nowhere -o x | tail\nexam status --json # well\n```\n"
     page = f"`exam bank nothing --json`\n{block}"
     assert [unknown_in(words) for words in calls_in(page)] == ["nothing", "--nowhere", None]
 
 
 def requirements() -> list[str]:
-    """Every direct dependency, those of development included, as `name==version`."""
+    """Return every direct dependency, including those of development, as `name==version`."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     run = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
     extras = {name: list(packages) for name, packages in settings["project"]["optional-dependencies"].items()}
@@ -170,7 +170,7 @@ def test_dependencies_are_pinned() -> None:
     assert [line for line in requirements() if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
 
 
-def test_every_dependency_has_its_reason_and_licence_and_no_other_is_listed() -> None:
+def test_dependency_page_lists_all_with_reason_and_licence() -> None:
     page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
@@ -182,7 +182,7 @@ def test_every_dependency_has_its_reason_and_licence_and_no_other_is_listed() ->
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_links_lead_somewhere(page: Path, generate: ModuleType) -> None:
+def test_link_targets_exist(page: Path, generate: ModuleType) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text(encoding="utf-8"))
     built = {(ROOT / "docs" / place).resolve() for place in generate.REFERENCE}
     targets = {link: (page.parent / link).resolve() for link in links}
@@ -190,7 +190,7 @@ def test_links_lead_somewhere(page: Path, generate: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("name", ["docs/architecture.md", "CONTRIBUTING.md"])
-def test_the_places_that_guides_for_developers_name_are_there(name: str) -> None:
+def test_paths_in_developer_guides_exist(name: str) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
     places = re.findall(r"`((?:core|pages|docs|tests)/[\w/.]*)`", page)
     assert places and [place for place in places if not (ROOT / place).exists()] == []
@@ -198,7 +198,7 @@ def test_the_places_that_guides_for_developers_name_are_there(name: str) -> None
         assert f"\n{table}" in (ROOT / place).read_text(encoding="utf-8"), (table, place)
 
 
-def test_the_changelog_and_the_citation_have_the_version_of_the_program() -> None:
+def test_changelog_and_citation_have_current_version() -> None:
     headings = re.findall(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert (headings[0], citation["version"]) == (__version__, __version__)

@@ -1,4 +1,4 @@
-"""The workbench in Python: `import exam_workbench as ew`."""
+"""The Python interface: `import exam_workbench as ew`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> Iterator[ew.Project]:
         yield made
 
 
-def test_the_import_loads_no_models_and_no_screens() -> None:
+def test_import_loads_no_model_or_screen_libraries() -> None:
     done = subprocess.run(
         [
             sys.executable,
@@ -57,11 +57,11 @@ def test_the_import_loads_no_models_and_no_screens() -> None:
     assert done.stdout.split() == ["set()", "True"]
 
 
-def test_names_that_do_not_exist_are_refused() -> None:
+def test_public_names_exist_and_unknown_ones_do_not() -> None:
     assert all(hasattr(ew, name) for name in ew.__all__) and not hasattr(ew, "nothing")
 
 
-def test_tables_and_records_become_grades_labels_and_a_leaderboard(project: ew.Project) -> None:
+def test_added_data_yields_grades_labels_and_leaderboards(project: ew.Project) -> None:
     done = project.grade(limit=1)
     assert (done["state"], done["graded"]) == ("done", 1)
     grades = project.grades()
@@ -80,7 +80,7 @@ def test_tables_and_records_become_grades_labels_and_a_leaderboard(project: ew.P
     assert project.correlate("judgments", "nDCG@10")["systems"] == 3
 
 
-def test_labels_are_judgments_for_ir_measures(project: ew.Project) -> None:
+def test_labels_work_as_qrels_in_ir_measures(project: ew.Project) -> None:
     project.grade()
     run = pd.DataFrame(RUNS["good"])
     found = ir_measures.calc_aggregate([ir_measures.nDCG @ 10], project.labels(), run)
@@ -88,7 +88,7 @@ def test_labels_are_judgments_for_ir_measures(project: ew.Project) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*tied score")
-def test_files_are_added_as_the_commands_add_them(tmp_path: Path) -> None:
+def test_added_files_persist_after_reopening(tmp_path: Path) -> None:
     with ew.create(tmp_path / "files.duckdb") as made:
         counts = made.add(
             queries=FILES / "queries.jsonl",
@@ -103,7 +103,7 @@ def test_files_are_added_as_the_commands_add_them(tmp_path: Path) -> None:
         assert len(again.leaderboard("AP", source="assessors")) == counts["runs"]["runs"]
 
 
-def test_data_that_is_refused_changes_nothing(project: ew.Project) -> None:
+def test_refused_data_changes_nothing(project: ew.Project) -> None:
     before = project.leaderboard("AP", source="judgments")
     for wrong in (
         {"qrels": [ir_measures.Qrel("9", "d1", 1)], "runs": {"new": [ir_measures.ScoredDoc("1", "d1", 1.0)]}},
@@ -116,7 +116,7 @@ def test_data_that_is_refused_changes_nothing(project: ew.Project) -> None:
     assert project.leaderboard("AP", source="judgments").equals(before)
 
 
-def test_what_is_odd_about_the_data_is_a_warning(project: ew.Project) -> None:
+def test_tied_scores_give_a_warning(project: ew.Project) -> None:
     tied = [ir_measures.ScoredDoc("1", "d1", 1.0), ir_measures.ScoredDoc("1", "d2", 1.0)]
     with pytest.warns(UserWarning, match="tied"):
         project.add(runs={"tied": tied})
@@ -132,7 +132,7 @@ def test_unknown_names_and_settings_are_refused(project: ew.Project) -> None:
         project.leaderboard(min_rating=9)
 
 
-def test_a_measure_of_ir_measures_gives_the_coverage_of_the_leaderboard(project: ew.Project) -> None:
+def test_coverage_in_ir_measures_equals_leaderboard(project: ew.Project) -> None:
     project.grade()
     measure = ew.measure("EXAM-Cover@2", project)
     board = project.per_query("EXAM-Cover@2")
@@ -155,7 +155,7 @@ def test_a_measure_of_ir_measures_gives_the_coverage_of_the_leaderboard(project:
     assert str(measure @ 1) == "EXAM-Cover@1"
 
 
-def test_a_measure_leaves_out_queries_that_it_knows_too_little_of(project: ew.Project) -> None:
+def test_coverage_measure_skips_insufficiently_graded_queries(project: ew.Project) -> None:
     project.grade()
     measure = ew.measure("EXAM-Cover@2", project)
     run = {"1": {"d1": 2.0, "unknown": 1.0}, "2": {"d2": 1.0}}

@@ -1,4 +1,4 @@
-"""Every command that a message, a hint, a screen or a page of the documentation names is there, with its options."""
+"""Commands named in messages, hints, screens and documentation: each exists with its options."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ SOURCES = sorted([*ROOT.glob("core/**/*.py"), *ROOT.glob("pages/**/*.py"), *PAGE
 
 
 NAMED = re.compile(r"\bexam((?: (?!is |has |else )[a-z-]+){1,2})((?: (?!and |or |for |to )[^\s.,;:)`|]+)*)")
-"""A command in running text: one or two words, then what belongs to it up to the end of the clause."""
+"""A command in running text: one or two words, then its arguments up to the end of the clause."""
 
 PROSE = {"questions", "question", "bank"}
-"""Words that follow "exam" where it is no program: an exam bank has a command of that name too."""
+"""Words after "exam" if it does not mean the program, although some are also commands ("exam bank")."""
 
 OF_PEOPLE = re.compile(r"\b(?:an|the|this|that|one|each|every|no|its|whole|another|first)$", re.IGNORECASE)
-"""What precedes "exam" where it is one that students sit."""
+"""Words before "exam" if it means an exam that examinees sit."""
 
 
 def texts(path: Path) -> Iterator[str]:
-    """What a person may read of a file: its strings, with a sign for what is filled in, or its lines."""
+    """Yield the texts of a file that people may read: strings, with X for each inserted value, or lines."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         yield from text.splitlines()
@@ -42,7 +42,7 @@ def texts(path: Path) -> Iterator[str]:
 
 
 def commands(path: Path) -> Iterator[tuple[str, click.Command, str]]:
-    """The commands that a file names: as written, which one that is, and what stands after its words."""
+    """Yield the commands that a file names: as written, the command, and its arguments."""
     for text in texts(path):
         line = " ".join(text.split())
         for found in NAMED.finditer(line):
@@ -62,7 +62,7 @@ def commands(path: Path) -> Iterator[tuple[str, click.Command, str]]:
 
 
 def wrong(path: Path) -> list[str]:
-    """What a file names that is no command, or has not the options that it names."""
+    """Return the unknown commands and options that a file names."""
     found = []
     for said, command, rest in commands(path):
         if command is cli:
@@ -74,11 +74,11 @@ def wrong(path: Path) -> list[str]:
     return found
 
 
-def test_every_command_that_is_named_is_there_with_its_options() -> None:
+def test_every_named_command_and_option_exists() -> None:
     assert {str(path.relative_to(ROOT)): found for path in SOURCES if (found := wrong(path))} == {}
 
 
-def test_the_check_finds_what_is_not_there(tmp_path: Path) -> None:
+def test_check_finds_unknown_commands_and_options(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         "Run exam imprt runs FILE\nRun exam meta-evaluation --agianst NIST\nRun exam meta-evaluation --against NIST\n"

@@ -31,7 +31,7 @@ OPTIONAL = {"autojudge_base", "ir_datasets", "ray"}
 
 @functools.cache
 def imported(source: str, package: str = "") -> frozenset[str]:
-    """Full names of all modules that a source of a package imports, anywhere in it."""
+    """Return the full names of all modules that a source of a package imports, at any level."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -62,13 +62,13 @@ def text_of(path: Path) -> str:
 
 
 def by_file(paths: Sequence[Path], check: Callable[[Path], list[str]]) -> dict[str, list[str]]:
-    """What a check finds, by the file that it finds it in."""
-    assert paths, "there is something to check"
+    """Return the findings of a check by file."""
+    assert paths, "no files to check"
     return {str(path.relative_to(ROOT)): found for path in paths if (found := check(path))}
 
 
 def breaches(source: str) -> list[str]:
-    """What a screen's source does that a screen must not do."""
+    """Return the imports, SQL and calls in a screen's source that are forbidden there."""
     found = sorted(f"imports {name}" for name in imported(source) if name.split(".")[0] in NOT_ON_SCREENS)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value):
@@ -78,7 +78,7 @@ def breaches(source: str) -> list[str]:
     return found
 
 
-def test_screens_hold_no_sql_and_load_no_database_or_model() -> None:
+def test_screens_have_no_sql_and_import_no_database_or_model() -> None:
     assert by_file(SCREENS, lambda path: breaches(text_of(path))) == {}
 
 
@@ -92,21 +92,21 @@ def test_screens_hold_no_sql_and_load_no_database_or_model() -> None:
         "project.cursor().execute(text)",
     ],
 )
-def test_the_check_of_screens_finds_what_it_forbids(source: str) -> None:
+def test_screen_check_finds_forbidden_code(source: str) -> None:
     assert len(breaches(source)) == 1
 
 
-def test_the_check_of_screens_lets_words_pass() -> None:
+def test_screen_check_accepts_prose() -> None:
     assert breaches("import streamlit as st\nst.write('Select a passage from the list, or update it.')") == []
 
 
 ROOMS = {package_of(file) for file in (ROOT / "core").glob("*/__init__.py")} - {
     "exam_workbench.cli",
-    # Its modules are loaded one by one, as the operations are asked for.
+    # Its modules are loaded one by one, when an operation needs them.
     "exam_workbench.operations",
 }
 SCRIPTS = [path for folder in ("bench", "data", "docs") for path in sorted((ROOT / folder).rglob("*.py"))]
-# Benches measure parts that no other room uses.
+# Benches measure parts that no other package uses.
 OUTSIDE = [
     *SCREENS,
     *sorted((ROOT / "core").rglob("*.py")),
@@ -115,7 +115,7 @@ OUTSIDE = [
 
 
 def behind_a_face(path: Path, source: str) -> list[str]:
-    """What a source imports from inside a room of core that is not its own."""
+    """Return the imports of inner modules of another package of core."""
     package = package_of(path)
     own = ".".join(package.split(".")[:2])
     return sorted(
@@ -126,11 +126,11 @@ def behind_a_face(path: Path, source: str) -> list[str]:
     )
 
 
-def test_a_room_is_entered_by_its_face_alone() -> None:
+def test_packages_are_imported_by_public_interface_only() -> None:
     assert by_file(OUTSIDE, lambda path: behind_a_face(path, text_of(path))) == {}
 
 
-def test_the_check_of_faces_finds_who_reaches_behind_one() -> None:
+def test_interface_check_finds_imports_of_inner_modules() -> None:
     source = "from exam_workbench.bank._drafts import undo_step\nfrom exam_workbench.bank import save_version"
     assert behind_a_face(ROOT / "core" / "labels" / "_basis.py", source) == ["exam_workbench.bank._drafts"]
     relative = "from ..bank._drafts import undo_step"
@@ -139,12 +139,12 @@ def test_the_check_of_faces_finds_who_reaches_behind_one() -> None:
     assert behind_a_face(ROOT / "pages" / "home.py", source) == ["exam_workbench.bank._drafts"]
 
 
-def test_what_a_script_imports_of_core_is_there() -> None:
+def test_names_imported_by_scripts_exist() -> None:
     assert by_file(SCRIPTS, lambda path: missing(text_of(path))) == {}
 
 
 def missing(source: str) -> list[str]:
-    """What a source imports from modules of core that do not have it."""
+    """Return the names that a source imports from modules of core that lack them."""
     return [
         f"{node.module} has no {alias.name}"
         for node in ast.walk(ast.parse(source))
@@ -160,12 +160,12 @@ def has(module: ModuleType, name: str) -> bool:
     )
 
 
-def test_the_check_of_scripts_finds_what_is_not_there() -> None:
+def test_script_check_finds_missing_names() -> None:
     assert missing("from exam_workbench.bank import save_version, unknown") == ["exam_workbench.bank has no unknown"]
 
 
 @pytest.mark.parametrize("room", sorted(ROOMS))
-def test_every_name_of_a_face_is_found(room: str) -> None:
+def test_public_names_of_package_exist(room: str) -> None:
     face = importlib.import_module(room)
     names = face.__all__
     assert names
@@ -178,11 +178,11 @@ def test_no_two_modules_share_a_name(folder: str) -> None:
     assert [name for name, number in names.items() if number > 1] == []
 
 
-def test_every_file_that_streamlit_may_list_is_a_screen() -> None:
+def test_every_file_listed_by_streamlit_is_a_screen() -> None:
     assert {path.stem for path in (ROOT / "pages").glob("*.py")} == {*screens.SCREENS, "__init__"}
 
 
-def test_the_parts_of_a_screen_use_their_own_room_and_what_is_shared() -> None:
+def test_screen_parts_import_only_own_and_shared_modules() -> None:
     def of_other_rooms(path: Path) -> list[str]:
         own = f"pages.parts.{path.parent.name}"
         used = sorted(name for name in imported(text_of(path)) if name.startswith("pages."))
@@ -191,7 +191,7 @@ def test_the_parts_of_a_screen_use_their_own_room_and_what_is_shared() -> None:
     assert by_file(sorted((ROOT / "pages/parts").rglob("*.py")), of_other_rooms) == {}
 
 
-def test_every_package_that_is_imported_is_a_direct_dependency() -> None:
+def test_imported_packages_are_direct_dependencies() -> None:
     requirements = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
     declared = {_normal(line.split("==")[0]) for line in requirements}
     distributions = packages_distributions()
@@ -219,10 +219,10 @@ WHOLE = {
     "core/audit/_grader_cards.py": "counts and hashes the inputs of a card, to find it stale",
     "core/exchange/_publication.py": "records which overrides count, as part of a write",
 }
-"""Files that read all rows of tables from which an open double assignment hides rows, and why."""
+"""Files that read all rows of tables where an open double assignment hides rows, and why."""
 
 
-def test_tables_with_hidden_rows_are_read_through_the_function_that_hides_them() -> None:
+def test_only_listed_files_read_tables_with_hidden_rows() -> None:
     found = {
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "core").rglob("*.py"))
@@ -245,7 +245,7 @@ SEVERAL = {
 """Tables that several modules write, and why; every other table is written by one module."""
 
 
-def test_a_table_is_written_by_one_module() -> None:
+def test_tables_are_written_by_one_module_except_listed() -> None:
     tables = set(re.findall(r"CREATE TABLE (\w+)", "".join(map(text_of, (ROOT / "core/store/sql").glob("*.sql")))))
     writers: dict[str, set[Path]] = {}
     for path in (ROOT / "core").rglob("*.py"):
@@ -253,6 +253,6 @@ def test_a_table_is_written_by_one_module() -> None:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 for table in tables.intersection(WRITTEN.findall(node.value)):
                     writers.setdefault(table, set()).add(path)
-    assert len(writers) > 80, "the check finds the statements"
+    assert len(writers) > 80, "the check misses statements"
     shared = {table for table, paths in writers.items() if len(paths) > 1}
     assert shared == {table for names in SEVERAL for table in names.split(", ")}

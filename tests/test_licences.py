@@ -1,4 +1,4 @@
-"""Everything that is installed for the program has a licence under which it may be used and passed on with it."""
+"""Licences of installed packages: the program may use and distribute them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ MAY = re.compile(
     r"|Unlicense|Vega-Altair|Enthought",
     re.IGNORECASE,
 )
-"""Licences that ask for no more than to be named, or (MPL) that changes of their own files are passed on."""
+"""Licences that only require attribution or, for MPL, publication of changes to their own files."""
 MAY_NOT = re.compile(r"\bA?GPL|General Public|SSPL|Commons Clause|Business Source|BUSL|non-?commercial", re.IGNORECASE)
-"""Licences that would bind the program itself, or those who use it."""
+"""Licences that would restrict the program itself, or the people who use it."""
 UNSAID = {"axe-playwright-python": "MIT, says its repository; a tool of the tests, which is not passed on"}
-"""Packages whose metadata name no licence, with what is known of it."""
+"""Packages without a licence in their metadata, with the licence known from other sources."""
 
 OF_TESTS = {"krippendorff": "GPL; autojudge-evaluate loads it in one test, and it is never passed on"}
-"""Packages that no part of the program loads and that are not passed on, so that their licence binds no user."""
+"""Packages of tests that are not distributed, so that their licence does not restrict the program."""
 
 
 def wanted() -> list[str]:
-    """What requirements.txt and the tools of development ask for, a line each."""
+    """Return the requirements of the program and of the development tools, one per line."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     return [*lines, *settings["project"]["optional-dependencies"]["dev"], *settings["dependency-groups"]["models"]]
 
 
 def needed() -> dict[str, Distribution]:
-    """Every package that the program and its development need here, by name."""
+    """Return every installed package that the program and its development need, by name."""
     found: dict[str, Distribution] = {}
     rest = [Requirement(line) for line in wanted()]
     while rest:
@@ -44,7 +44,7 @@ def needed() -> dict[str, Distribution]:
         try:
             has = distribution(name)
         except PackageNotFoundError:
-            # For another system, as some parts of torch are.
+            # Only other systems need it, as with some parts of torch.
             continue
         asked = one.extras or {""}
         if name in found and not one.extras:
@@ -58,14 +58,14 @@ def needed() -> dict[str, Distribution]:
 
 
 def licence(has: Distribution) -> str:
-    """What the metadata of a package say of its licence."""
+    """Return the licence texts in the metadata of a package."""
     said = [has.metadata.get("License-Expression") or "", (has.metadata.get("License") or "").split("\n")[0]]
     return " ".join([*said, *(c for c in has.metadata.get_all("Classifier") or [] if c.startswith("License"))]).strip()
 
 
-def test_no_licence_binds_the_program_or_those_who_use_it() -> None:
+def test_dependencies_have_permissive_licences() -> None:
     found = needed()
     assert {"duckdb", "streamlit", "torch", "starlette", "pytest"} <= set(found)
     said = {name: licence(has) for name, has in found.items() if name not in UNSAID | OF_TESTS}
     assert {name: text for name, text in said.items() if MAY_NOT.search(text) or not MAY.search(text)} == {}
-    assert not {name for name in UNSAID if name in found and licence(found[name])}, "it is said by now"
+    assert not {name for name in UNSAID if name in found and licence(found[name])}, "the metadata names a licence now"

@@ -1,4 +1,4 @@
-"""What is installed is locked: every package at one version, by the hashes of its files."""
+"""Lock files: every package at one version, with the hashes of its files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ LINE = re.compile(
 
 
 def lock(name: str, here: bool = False) -> dict[str, str]:
-    """Version by package of a lock; those that this system needs alone where asked for.
+    """Return versions by package of a lock; with `here`, only packages that this system needs.
 
-    What is not of the form of a locked package has no hash, and is a failure.
+    A line that is not a locked package with hashes is a failure.
     """
     text = (ROOT / "locks" / f"{name}.txt").read_text(encoding="utf-8")
     lines = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
@@ -34,7 +34,7 @@ def lock(name: str, here: bool = False) -> dict[str, str]:
     }
 
 
-def test_the_locks_are_those_of_the_requirements() -> None:
+def test_locks_match_the_requirements() -> None:
     locks = {name: lock(name) for name in ("build", "run", "dev", "models")}
     asked = {canonicalize_name(name): at for name, at in (line.split("==") for line in wanted())}
     assert asked.items() <= {key: at for one in locks.values() for key, at in one.items()}.items(), "make lock"
@@ -42,7 +42,7 @@ def test_the_locks_are_those_of_the_requirements() -> None:
     assert lock("cpu") == {"torch": f"{locks['run']['torch']}+cpu"}
 
 
-def test_every_pinned_version_lies_in_the_range_of_the_package() -> None:
+def test_pinned_versions_are_within_project_ranges() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     ranges = [Requirement(line) for line in project["dependencies"]]
     pins = dict(line.split("==") for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").split())
@@ -50,15 +50,15 @@ def test_every_pinned_version_lies_in_the_range_of_the_package() -> None:
     assert [each for each in ranges if pins[each.name] not in each.specifier] == []
 
 
-def test_the_locks_have_all_that_others_need_and_nothing_else() -> None:
+def test_locks_match_installed_dependencies() -> None:
     installed = {name: version(name).removesuffix("+cpu") for name in needed()}
     locked = {name: at for part in ("build", "run", "dev", "models") for name, at in lock(part, here=True).items()}
-    # The usual build of torch for Linux has libraries beside it.
+    # The default build of torch for Linux needs additional libraries.
     beside = {name: at for name, at in installed.items() if name in lock("cuda")}
     assert installed == {**locked, **beside}
 
 
-def test_the_image_installs_what_is_locked_and_nothing_else() -> None:
+def test_image_and_makefile_install_only_locked_packages() -> None:
     for file in ("Makefile", "deploy/Dockerfile"):
         text = (ROOT / file).read_text(encoding="utf-8")
         assert set(re.findall(r"-r (\S+\.txt)", text)) >= {

@@ -1,4 +1,4 @@
-"""A recording is the same twice, shows what differs, and leaves out no reading command."""
+"""Recordings of reading commands: complete, reproducible and comparable."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.recording.table import table
 RECORDED = ("status", "tokens list", "export bank")
 
 
-def test_every_reading_command_has_a_line_in_the_table() -> None:
+def test_every_reading_command_is_in_the_table() -> None:
     assert product.reading() - set(table()["reading"]) == set()
     assert product.reading() <= set(product.commands())
 
 
-def test_two_recordings_are_equal_and_a_change_is_shown(tmp_path: Path) -> None:
+def test_recordings_are_equal_and_changes_are_counted(tmp_path: Path) -> None:
     projects, outs = tmp_path / "projects", [tmp_path / "first", tmp_path / "second"]
     assert run_command(["demo", "--no-grade", "--project", str(projects / "demo.duckdb")]) == 0
     only = [word for command in RECORDED for word in ("--only", command)]

@@ -1,4 +1,4 @@
-"""Tests of screens find elements by keys and compare codes, names and numbers: not the words of the screens."""
+"""Screen tests find elements by key and compare codes, names and numbers, not words."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ LEFT: dict[str, int] = {
     "test_pages.py": 1,
     "test_streamlit_bridge.py": 5,
 }
-"""Files that still look at words, with how many places."""
+"""Files that still compare words, with the number of places."""
 
 
 def english(node: ast.AST | None) -> bool:
-    """Whether an expression holds a literal that reads as words of a screen."""
+    """Return whether an expression has a literal that reads like words of a screen."""
     literals = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant)) if node else ()
     return any(isinstance(one, str) and SENTENCE.search(one.replace("\\b", "")) for one in literals)
 
 
 def places(module: ast.Module) -> Iterator[int]:
-    """The lines of a test that look for words of a screen, or compare them."""
+    """Yield the lines of a test that find or compare words of a screen."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -43,7 +43,7 @@ def places(module: ast.Module) -> Iterator[int]:
             yield node.lineno
 
 
-def test_tests_of_screens_do_not_look_at_words() -> None:
+def test_screen_tests_do_not_compare_words() -> None:
     found = {path.name: list(places(ast.parse(path.read_text()))) for path in sorted(PAGES.glob("*.py"))}
     more = {name: lines for name, lines in found.items() if len(lines) > LEFT.get(name, 0)}
     assert not more, "Give the element a key, and compare codes, names and numbers"

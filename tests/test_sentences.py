@@ -1,4 +1,4 @@
-"""Sentences are found where a reader would see them, and no character of a text gets lost."""
+"""Sentence splitting: boundaries as readers see them, and no lost characters."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def pieces(text: str) -> list[str]:
         ("", []),
     ],
 )
-def test_boundaries(text: str, expected: list[str]) -> None:
+def test_sentence_boundaries(text: str, expected: list[str]) -> None:
     assert pieces(text) == expected
 
 
-def test_an_endless_sentence_is_cut_at_spaces() -> None:
+def test_long_sentence_is_cut_at_spaces() -> None:
     found = pieces("word " * 300)
     assert all(len(piece) <= MAX_SENTENCE for piece in found)
     assert all(set(piece.split()) == {"word"} for piece in found)
 
 
-def test_a_word_is_never_cut() -> None:
+def test_words_are_never_cut() -> None:
     assert pieces("x" * 1000 + " end") == ["x" * 1000, "end"]
 
 

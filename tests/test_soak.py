@@ -1,4 +1,4 @@
-"""A short soak in CI: two persons at work in the demo project, with a fixed seed. `make soak` runs long ones."""
+"""A short soak test: two people work in the demo project, with a fixed seed. `make soak` runs long ones."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.soak.person import Unsaved
 from tests.soak.walk import Soak
 
 ROUNDS = examples(3)
-"""Acts of each person: some twenty seconds."""
+"""Actions per person, which take about twenty seconds."""
 
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Path:
-    """The demo project with ratings by dice: whatever they are, what follows from them has to be right."""
+    """The demo project with random ratings: derived results must be right for any ratings."""
     path = tmp_path / "demo.duckdb"
     make_demo(path, "maker", False, lambda _: None)
     project = open_project(path)
@@ -38,14 +38,14 @@ def demo(tmp_path: Path) -> Path:
 
 
 @pytest.mark.browser
-def test_two_persons_at_work_lose_nothing_and_see_what_is_true(chromium: Browser, demo: Path, tmp_path: Path) -> None:
+def test_two_people_lose_no_edits_and_see_correct_data(chromium: Browser, demo: Path, tmp_path: Path) -> None:
     lines: list[str] = []
     soak = Soak(tmp_path / "soak", 1, demo, tell=lines.append)
     soak.run(2, rounds=ROUNDS)
     assert soak.done.total() >= 2 * ROUNDS
 
 
-def test_a_person_knows_what_undo_and_redo_bring_back() -> None:
+def test_unsaved_edits_follow_undo_and_redo() -> None:
     unsaved = Unsaved()
     unsaved.step({"q1": {"text": "What?"}})
     unsaved.step({"q1": {"weight": 2.0}, "q2": {"active": False}})

@@ -1,4 +1,4 @@
-"""Cells of CSV files, tables and terminals show what they hold, in its order, and give it back."""
+"""Escapes in cells of CSV files, tables and terminals: text keeps its order and is restored exactly."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ TURNED = "abc \u202e321\u202c \u2066x\u2069"
 @example("\\\\\u202e\\\\u2066")
 @example("'=\u202e")
 @example("\\" * 300_000)
-def test_a_cell_turns_nothing_round_and_gives_its_text_back(text: str) -> None:
+def test_cell_escapes_direction_marks_and_restores_text(text: str) -> None:
     cell = disarm_cell(text)
     assert not set(cell) & set(TURNING)
     assert rearm_cell(cell) == text
 
 
-def test_csv_has_escapes() -> None:
+def test_csv_escapes_direction_marks() -> None:
     assert csv_text(["a"], [[TURNED]]) == "a\r\nabc \\u202e321\\u202c \\u2066x\\u2069\r\n"
 
 
@@ -49,7 +49,7 @@ def project(tmp_path: Path) -> str:
     return str(tmp_path / "some.duckdb")
 
 
-def test_a_terminal_shows_escapes_and_json_keeps_its_values(project: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_shows_escapes_and_json_keeps_values(project: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = {}
     for stream in (Terminal(), io.StringIO()):
         for words in (["bank", "list"], ["bank", "list", "--json"]):

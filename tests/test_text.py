@@ -1,4 +1,4 @@
-"""What texts, names and ids may hold, and messages that stay one line of bounded length."""
+"""Allowed characters of texts, names and ids, and messages of one bounded line."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from exam_workbench.text import clean_text, fault_of_id, how_many, one_line
         ("a\u2028b\u00a0c", "a\u2028b\u00a0c"),
     ],
 )
-def test_control_signs_of_a_text_become_blanks_and_all_else_stays(given: str, kept: str) -> None:
+def test_only_control_characters_become_blanks(given: str, kept: str) -> None:
     assert clean_text(given) == kept
 
 
 @given(st.text())
-def test_a_clean_text_stays_as_it_is_and_can_be_stored(text: str) -> None:
+def test_clean_text_is_unchanged_and_can_be_stored(text: str) -> None:
     once = clean_text(text)
     assert clean_text(once) == once
     assert once.encode().decode() == once and "\x1f" not in once and "\r" not in once
@@ -63,14 +63,14 @@ def test_a_clean_text_stays_as_it_is_and_can_be_stored(text: str) -> None:
         ("", "empty", "empty"),
     ],
 )
-def test_an_id_has_no_control_signs_and_in_a_column_no_white_space(
+def test_ids_reject_control_characters_and_white_space_in_columns(
     name: str, in_a_column: str | None, elsewhere: str | None
 ) -> None:
     for fault, wanted in ((fault_of_id(name, one_column=True), in_a_column), (fault_of_id(name), elsewhere)):
         assert (fault is None) == (wanted is None) and (wanted or "") in (fault or "")
 
 
-def test_what_is_too_long_for_its_line_loses_its_middle() -> None:
+def test_long_line_loses_its_middle() -> None:
     line = one_line("the cell '" + "x" * 10_000_000 + "' is\nno\x1b number", 100)
     assert line.startswith("the cell 'xx") and line.endswith("' is no number") and len(line) <= 100
     assert one_line("a" * 100, 100) == "a" * 100
@@ -78,7 +78,7 @@ def test_what_is_too_long_for_its_line_loses_its_middle() -> None:
     assert one_line("a" * 101) == "a" * 101
 
 
-def test_a_message_is_one_bounded_line_whatever_it_quotes() -> None:
+def test_error_message_is_one_bounded_line() -> None:
     cell = "1\r\n2\x1b[31m" + "9" * 10_000_000
     error = InputError("score-not-finite", f"The score {cell!s} is no number", f"Mend {cell}\nand try again.")
     shown = [str(error), *map(str, error.args), error.message, error.hint]
@@ -86,7 +86,7 @@ def test_a_message_is_one_bounded_line_whatever_it_quotes() -> None:
     assert all("\n" not in one and "\x1b" not in one and len(one) <= 2 * LONGEST_MESSAGE + 2 for one in shown)
 
 
-def test_what_is_said_of_a_line_of_a_file_is_one_bounded_line() -> None:
+def test_file_problem_is_one_bounded_line() -> None:
     problem = Problem("a\nb.run" * 1000, 3, "not-a-number", "the score '" + "x\n" * 10_000_000 + "' is not a number")
     assert len(str(problem)) < 2 * LONGEST_REASON and "\n" not in str(problem)
     assert problem.reason.endswith("' is not a number")
@@ -97,7 +97,7 @@ def test_what_is_said_of_a_line_of_a_file_is_one_bounded_line() -> None:
 FORMULA = "=cmd|'/C calc'!A0"
 
 
-def test_no_board_hands_a_formula_to_a_spreadsheet_and_it_is_read_back_as_it_was() -> None:
+def test_formulas_in_leaderboards_are_escaped_and_read_back() -> None:
     out = io.StringIO()
     names = [FORMULA, "-1+1", "@sum", "+run", "'=quoted", "plain"]
     write_board_tsv("=AP", [(at, name, -0.5, 0.1, 3) for at, name in enumerate(names, 1)], out)
@@ -119,5 +119,5 @@ def test_no_board_hands_a_formula_to_a_spreadsheet_and_it_is_read_back_as_it_was
         (1234, "ranked passages", "1,234 ranked passages"),
     ],
 )
-def test_one_of_them_is_said_as_one(number: int, things: str, said: str) -> None:
+def test_how_many_inflects_the_noun(number: int, things: str, said: str) -> None:
     assert how_many(number, things) == said

@@ -1,6 +1,6 @@
-"""The texts of errors and the summaries of commands are in one file, `tests/texts.txt`; no other test compares them.
+"""The snapshot of error texts and command summaries, `tests/texts.txt`; no other test compares them.
 
-`python -m tests.test_texts` writes the file again. Look at what changed in it before you commit.
+`python -m tests.test_texts` rewrites the file. Review its changes before you commit.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ REASONS = {
     "file_refusal": 2,
     "refuse_or_remark": 2,
 }
-"""Calls that give the code and the reason of a line of a file, with the place of the code."""
+"""Calls with an error code and a reason, with the position of the code."""
 CHECKS = {"as_object": "not-an-object", "as_objects": "not-a-list"}
-"""Calls that check a value and give the reason as second argument, with their codes."""
+"""Calls that check a value and take the reason as second argument, with their codes."""
 PASSED_ON = (
     "code",
     "error.code",
@@ -47,7 +47,7 @@ PASSED_ON = (
     "problems[0].code",
     "what",
 )
-"""Codes that come from another error, or with a table."""
+"""Expressions for codes that come from another error or from a table."""
 NOT_YET = (
     "tests/cascade",
     "tests/fuzz",
@@ -66,7 +66,7 @@ def product() -> list[tuple[Path, ast.Module]]:
 
 
 def error_classes() -> set[str]:
-    """The names of the classes of errors of the workbench."""
+    """Return the class names of the workbench's errors."""
     bases = {
         node.name: {ast.unparse(base) for base in node.bases}
         for _, module in product()
@@ -80,12 +80,12 @@ def error_classes() -> set[str]:
 
 
 def called(node: ast.Call) -> str:
-    """The last name of what a call calls."""
+    """Return the last part of the name that a call uses."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def sites() -> Iterator[tuple[str, ast.expr, list[ast.expr]]]:
-    """Every place that builds an error or a reason: where it is, the code, and the texts after it."""
+    """Yield each place that builds an error or a reason: its location, code and texts."""
     classes = error_classes() - {"FileError"}
     for path, module in product():
         own = {
@@ -103,20 +103,20 @@ def sites() -> Iterator[tuple[str, ast.expr, list[ast.expr]]]:
                 yield place, ast.Constant(CHECKS[called(node)]), node.args[1:2]
             at = 0 if called(node) in classes or id(node) in own else REASONS.get(called(node))
             if called(node) == "remark" and len(node.args) == 2:
-                # Inside a line of a file, its place is known already.
+                # Within a line of a file the location is known, so the code comes first.
                 at = 0
             if at is None or len(node.args) < at + 2 or called(node) in ("AlreadySettled", "CrossedEdit"):
                 continue
             texts = node.args[at + 1 : at + 3]
             if called(node) == "check_in_range":
-                # The function ends the sentence.
+                # The function adds the end of the sentence.
                 parts = texts[0].values if isinstance(texts[0], ast.JoinedStr) else texts[:1]
                 texts[0] = ast.JoinedStr([*parts, ast.Constant(" is out of range.")])
             yield place, node.args[at], texts
 
 
 def codes(code: ast.expr) -> list[str]:
-    """The codes that an expression can give; none for a code that is passed on.
+    """Return the codes that an expression can give; none for a code that is passed on.
 
     Raises:
         ValueError: the expression is neither made of literals nor passes a code on.
@@ -130,13 +130,13 @@ def codes(code: ast.expr) -> list[str]:
     if ast.unparse(code) in PASSED_ON:
         return []
     if isinstance(code, ast.Call) and ast.unparse(code.func) == "str":
-        # The code of an answer of the server.
+        # The code of a server response.
         return [part.value for part in ast.walk(code) if isinstance(part, ast.Constant) and part.value != "code"]  # type: ignore[misc]
     raise ValueError(ast.unparse(code))
 
 
 def template(text: ast.expr) -> str:
-    """A text with {} for each value in it; the empty text for an expression without a literal."""
+    """Return a text with {} for each inserted value; {} alone for an expression without a literal."""
     if isinstance(text, ast.Constant):
         return str(text.value)
     if isinstance(text, ast.JoinedStr):
@@ -147,7 +147,7 @@ def template(text: ast.expr) -> str:
 
 
 def summaries(command: click.Command, path: str = "exam") -> Iterator[tuple[str, str]]:
-    """A command and those in it, each with the first sentence of its help."""
+    """Yield a command and its subcommands, each with the first paragraph of its help."""
     yield path, (command.help or "").strip().split("\n\n")[0].replace("\n", " ")
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -158,7 +158,7 @@ def summaries(command: click.Command, path: str = "exam") -> Iterator[tuple[str,
 
 
 def texts() -> str:
-    """The content of the file."""
+    """Return the content of the snapshot file."""
     found: dict[str, set[str]] = defaultdict(set)
     for _, code, words in sites():
         for name in codes(code):
@@ -168,7 +168,7 @@ def texts() -> str:
     return "\n".join(["# Errors", *errors, "", "# Commands", *commands, ""])
 
 
-def test_the_texts_of_errors_and_commands_are_those_of_the_file() -> None:
+def test_error_and_command_texts_match_snapshot() -> None:
     assert texts() == TEXTS.read_text(), "Run: python -m tests.test_texts"
 
 
@@ -178,7 +178,7 @@ def test_every_error_has_a_literal_code_in_kebab_case() -> None:
     assert len(found) > 900 and not wrong
 
 
-def test_no_test_expects_an_error_of_the_workbench_by_its_sentence() -> None:
+def test_tests_do_not_match_errors_by_message() -> None:
     classes = error_classes()
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
@@ -192,7 +192,7 @@ def test_no_test_expects_an_error_of_the_workbench_by_its_sentence() -> None:
 
 
 def called_classes(node: ast.Call) -> set[str]:
-    """The names of the exceptions that a call of `pytest.raises` expects."""
+    """Return the names of the exceptions that a call of `pytest.raises` expects."""
     return {name.id for arg in node.args for name in ast.walk(arg) if isinstance(name, ast.Name)}
 
 

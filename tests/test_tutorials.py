@@ -1,4 +1,4 @@
-"""Tutorials and guides run as they are written: each block of code, in order."""
+"""Tutorials and guides, whose code blocks run in order as written."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def write_responses(home: Path) -> None:
 
 
 STAND_INS: dict[str, Callable[[Path], None]] = {"cranfield": write_cranfield, "rag-responses": write_responses}
-"""Write small files in the place of collections that a tutorial needs and that are not in the repository."""
+"""Functions that write small files in place of a tutorial's collections, which the repository lacks."""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
-def test_the_code_of_a_tutorial_runs(page: Path, tmp_path: Path, warm_exam: Path) -> None:
+def test_tutorial_code_runs(page: Path, tmp_path: Path, warm_exam: Path) -> None:
     for folder in ("docs", "data"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     STAND_INS.get(page.stem, lambda home: None)(tmp_path)
@@ -119,7 +119,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 def lines_of(name: str, topics: tuple[str, ...]) -> list[str]:
-    """Return the lines of a file of the demo about some topics."""
+    """Return the lines of a demo file about some queries."""
     return [line for line in (FILES / name).read_text().splitlines() if line.startswith(topics)]
 
 
@@ -129,7 +129,7 @@ def write_lines(file: Path, objects: list[dict[str, Any]]) -> None:
 
 
 def run_guide(name: str, folder: Path, warm_exam: Path, demo: Path | None = None) -> str:
-    """Run the blocks of a guide in a folder, with a copy of a demo that was made before; return their output."""
+    """Run the blocks of a guide in a folder, with a copy of a ready-made demo; return their output."""
     text = (GUIDES / name).read_text(encoding="utf-8")
     assert len(text.split()) <= 450
     script = "set -eu\n" + "".join(SHELL_BLOCK.findall(text))
@@ -145,7 +145,7 @@ def run_guide(name: str, folder: Path, warm_exam: Path, demo: Path | None = None
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="The guides' blocks are for a POSIX shell")
-def test_an_autojudge_round_trip_on_the_demo(tmp_path: Path, warm_exam: Path, graded_demo: Path) -> None:
+def test_autojudge_guide_round_trips_the_demo(tmp_path: Path, warm_exam: Path, graded_demo: Path) -> None:
     topics = [row["query_id"] for row in rows("queries.jsonl")]
     passages = {row["passage_id"]: row["text"] for row in rows("passages.jsonl")}
     reports = [
@@ -160,7 +160,7 @@ def test_an_autojudge_round_trip_on_the_demo(tmp_path: Path, warm_exam: Path, gr
     run_guide("exchange-with-autojudge.md", tmp_path, warm_exam, graded_demo)
     with closing(open_project(tmp_path / "demo.duckdb")) as project:
         assert ("autojudge", "EXAM-Cover@20") in imported_leaderboards(project)
-        # The bank came back as it was: the demo alone made versions.
+        # The bank is unchanged after the round trip: only the demo made versions.
         assert not project.rows("SELECT * FROM bank_versions WHERE note LIKE '%banks.jsonl%'")
         assert bank.latest_version(project)
     graded = [json.loads(line) for line in (tmp_path / "graded-reports.jsonl").read_text().splitlines()]
@@ -170,7 +170,7 @@ def test_an_autojudge_round_trip_on_the_demo(tmp_path: Path, warm_exam: Path, gr
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="The guides' blocks are for a POSIX shell")
-def test_a_beir_folder_to_a_leaderboard(tmp_path: Path, warm_exam: Path) -> None:
+def test_beir_guide_leads_to_a_leaderboard(tmp_path: Path, warm_exam: Path) -> None:
     folder = tmp_path / "scifact"
     queries = rows("queries.jsonl")[:4]
     topics = tuple(row["query_id"] for row in queries)

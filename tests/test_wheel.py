@@ -1,6 +1,6 @@
-"""The wheel is the product: installed outside the clone, it serves, grades, exports and runs the notebook.
+"""The wheel, installed outside the clone: it serves, grades, exports and runs the notebook.
 
-`make release-check` installs it from the package index, with all that it needs but torch, on each Python of the system.
+`make release-check` installs it and its dependencies except torch from the package index, for several Pythons.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "docs" / "notebooks" / "quickstart.ipynb"
 UV = ROOT / ".venv" / "bin" / "uv"
 BY_HAND = ("torch", "transformers")
-"""Packages without which everything works but local models."""
+"""Packages that only local models need."""
 
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from the source archive, as a release is."""
+    """The wheel, built from the source archive like a release."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [UV, "build", "--quiet", "--offline", "--no-build-isolation", "--python", sys.executable, "-o", folder, ROOT],
@@ -43,7 +43,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def installed(wheel: Path, folder: Path, version: str) -> Path:
-    """An environment of another Python with the wheel and what it needs, from the index."""
+    """Install the wheel and its dependencies for a Python version; return the new environment's Python."""
     known = [shutil.which(f"python{version}"), *map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
     runs = [name for name in known if name and subprocess.run([name, "-V"], check=False).returncode == 0]
     if not runs:
@@ -62,7 +62,7 @@ def installed(wheel: Path, folder: Path, version: str) -> Path:
 
 @pytest.fixture
 def endpoint() -> Iterator[EndpointServer]:
-    """A model of an endpoint, which rates every passage 4: it grades without torch."""
+    """An endpoint whose model rates every passage 4: it grades without torch."""
     with EndpointServer(lambda seen: rate(seen, 4)) as server:
         yield server
 
@@ -70,7 +70,7 @@ def endpoint() -> Iterator[EndpointServer]:
 @pytest.mark.index
 @pytest.mark.browser
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
-def test_the_installed_product_works(
+def test_installed_product_works(
     version: str,
     wheel: Path,
     tmp_path: Path,
@@ -81,7 +81,7 @@ def test_the_installed_product_works(
     environment = tmp_path / "environment"
     python = installed(wheel, environment, version)
     exam = str(python.with_name("exam"))
-    # Secrets within the package are not read: these would demand a login.
+    # Secrets within the package must not be read: these would require a login.
     app = next(environment.glob("lib/python*/site-packages/exam_workbench/app"))
     (app / ".streamlit" / "secrets.toml").write_text('[auth]\ncookie_secret = "x"\n', encoding="utf-8")
     folder = hostile_folder(tmp_path / "work")
@@ -117,7 +117,7 @@ def test_the_installed_product_works(
 
 
 def hostile_folder(folder: Path) -> Path:
-    """A folder with a `core`, `pages`, `app.py` and settings of its own, none of which the program may use."""
+    """Create a folder with a `core`, `pages`, `app.py` and settings that the program must not use."""
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("core/__init__.py", "pages/__init__.py", "app.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ def hostile_folder(folder: Path) -> Path:
 
 
 def serve_and_look(exam: str, project: Path, log: Path, tab_of: Callable[[str], Page]) -> None:
-    """Serve a project: the server is healthy, listens on loopback alone, refuses other hosts, and draws a screen."""
+    """Serve a project: the server is healthy, listens only on loopback, refuses other hosts, and draws a screen."""
     port = free_port()
     address = f"http://localhost:{port}"
     with log.open("wb") as output:
@@ -139,7 +139,7 @@ def serve_and_look(exam: str, project: Path, log: Path, tab_of: Callable[[str], 
     try:
         wait_until_healthy(server, address, log)
         with socket.socket() as probe:
-            # Another address of this computer: who listens on all of them answers there too.
+            # A server that listens on all addresses of this computer would answer here too.
             assert probe.connect_ex(("127.0.0.2", port)) != 0
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(

@@ -1,4 +1,4 @@
-"""What Windows does differently, as far as it can be tried elsewhere: names of files, errors and functions."""
+"""Differences of Windows that any system can test: file names, errors and functions."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ IN_USE = (
         ("COM²", True), ("console", False), ("com10", False), ("my-aux", False), ("_con", False), ("", False),
     ],
 )  # fmt: skip
-def test_names_of_devices_are_reserved(name: str, reserved: bool) -> None:
+def test_device_names_are_reserved(name: str, reserved: bool) -> None:
     assert is_reserved(name) is reserved
 
 
-def test_every_run_of_the_zip_can_be_unpacked(project: Project) -> None:
+def test_zipped_runs_have_valid_distinct_names(project: Project) -> None:
     ranking = {"q1": ["p1"]}
     runs = dict.fromkeys(["aux", "_aux", "Nul.v2", "a:b", 'a"b'], ranking)
     fill(project, [Question("q1/a", "q1", "What is gold?")], {}, runs)
@@ -58,12 +58,12 @@ def test_every_run_of_the_zip_can_be_unpacked(project: Project) -> None:
     assert sorted(names) == ["_Nul.v2.run", "_aux-2.run", "_aux.run", "a_b-2.run", "a_b.run"]
 
 
-def test_a_project_that_another_process_has_open_names_that_process(tmp_path: Path) -> None:
+def test_error_for_project_in_use_names_the_process(tmp_path: Path) -> None:
     error = duckdb.IOException(IN_USE.format(os.getpid()))
     check_error(explain_opening_error(tmp_path / "gold.duckdb", error), "project-in-use", str(os.getpid()))
 
 
-def test_a_file_that_cannot_be_shared_is_left_to_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sharing_violation_is_left_to_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "gold.duckdb"
     path.touch()
     denied = PermissionError(13, "Permission denied")
@@ -78,7 +78,7 @@ def test_a_file_that_cannot_be_shared_is_left_to_the_engine(tmp_path: Path, monk
     check_kind(path)
 
 
-def test_a_backup_of_an_open_project_is_refused_with_the_reason(
+def test_backup_of_open_project_is_refused_with_reason(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backups = sys.modules["exam_workbench.store._backups"]
@@ -93,14 +93,14 @@ def test_a_backup_of_an_open_project_is_refused_with_the_reason(
     check_error(error.value, "backup-of-open-file", str(project.path))
 
 
-def test_a_file_is_replaced_on_a_system_without_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_is_replaced_on_system_without_owners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "chown")
     (tmp_path / "a.txt").write_text("old", encoding="utf-8")
     atomic_files.write_file(tmp_path / "a.txt", b"new")
     assert (tmp_path / "a.txt").read_bytes() == b"new"
 
 
-def test_redirected_output_is_utf8_whatever_the_code_page() -> None:
+def test_redirected_output_is_utf8_for_any_code_page() -> None:
     code = (
         "import click; from exam_workbench import cli; cli.run_command = lambda words: click.echo('Grüße ≥ 金');"
         " raise SystemExit(cli.main())"
@@ -110,7 +110,7 @@ def test_redirected_output_is_utf8_whatever_the_code_page() -> None:
     assert done.stdout.split() == ["Grüße".encode(), "≥".encode(), "金".encode()]
 
 
-def test_patterns_are_expanded_by_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_expands_file_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "b.run", "a.run", "c.txt":
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
@@ -118,7 +118,7 @@ def test_patterns_are_expanded_by_the_command(tmp_path: Path, monkeypatch: pytes
     assert cli.expand_patterns(words) == ["import", "runs", "a.run", "b.run", "--note", "what?", "c.txt"]
 
 
-def test_serving_starts_the_app_as_a_process_of_its_own_and_returns_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_runs_app_as_subprocess_and_returns_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows cannot replace a process; the command waits for the app, also after Ctrl+C."""
     started: list[list[str]] = []
     ignored: list[tuple[object, object]] = []
@@ -139,7 +139,7 @@ def test_serving_starts_the_app_as_a_process_of_its_own_and_returns_its_code(mon
     assert ignored == [(module.signal.SIGINT, module.signal.SIG_IGN)]
 
 
-def test_no_module_relies_on_functions_that_windows_lacks() -> None:
+def test_modules_use_no_unix_only_functions() -> None:
     found = {
         (path.relative_to(ROOT).as_posix(), f"{node.value.id}.{node.attr}")
         for path in PROGRAM
@@ -152,14 +152,14 @@ def test_no_module_relies_on_functions_that_windows_lacks() -> None:
 
 
 def test_text_files_are_opened_with_an_encoding() -> None:
-    """Without one, Windows takes an old code page."""
+    """Windows would otherwise use an old code page."""
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in PROGRAM
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and _opens_text(node)
     ]
-    # /proc/cpuinfo, which only Linux has.
+    # This module reads /proc/cpuinfo, which only Linux has.
     assert [place for place in found if not place.startswith("core/graders/_local/loading.py")] == []
 
 
@@ -173,7 +173,7 @@ def _opens_text(call: ast.Call) -> bool:
     return not any("b" in mode for mode in modes[-1:]) and not any(word.arg == "encoding" for word in call.keywords)
 
 
-def test_the_clone_has_no_file_that_windows_cannot_have() -> None:
+def test_repository_file_names_are_valid_on_windows() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
     if listed.returncode:
         pytest.skip("not a clone of git")

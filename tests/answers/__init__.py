@@ -1,1 +1,1 @@
-"""Tests of answers that models write from what was retrieved."""
+"""Tests of generated answers (LLM-retEval)."""

@@ -22,10 +22,10 @@ class Told:
 
     Args:
         gold: text of its gold passage.
-        top: ids of the passages that the run retrieves, the best first; the gold one is gold-QUERY.
-        answers: its right answers.
-        draws: what the model answers from the gold passage, draw by draw.
-        answer: what it answers from the top of the run.
+        top: ids of the passages that the run retrieves, best first; the gold passage is gold-QUERY.
+        answers: its gold answers.
+        draws: the model's answers from the gold passage, one per draw.
+        answer: its answer from the top of the run.
     """
 
     gold: str
@@ -41,7 +41,7 @@ def question(query_id: str) -> str:
 
 
 def collection(project: Project, told: Mapping[str, Told], runs: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-    """Put queries, passages, judgments (source NIST) and runs into a project."""
+    """Add queries, passages, judgments (source NIST) and runs to a project."""
     with project.transaction() as cursor:
         add_queries(
             cursor,
@@ -71,12 +71,12 @@ def put_run(project: Project, run: str, rankings: Mapping[str, Sequence[str]]) -
 
 
 class Script:
-    """A model behind an endpoint that answers and compares as it is told, and keeps what it was asked.
+    """A scripted model behind an endpoint, which records its prompts.
 
     Args:
         told: the collection.
-        same: pairs (answer, reference) that mean the same beside equal words.
-        apart: pairs that it calls different although their words are the same.
+        same: pairs (answer, reference) that it accepts although their wording differs.
+        apart: pairs that it rejects although their wording is the same.
     """
 
     def __init__(

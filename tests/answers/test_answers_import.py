@@ -1,4 +1,4 @@
-"""Answers and verdicts from files: recognised, refused line by line, never changed, and evaluated like others."""
+"""Import of answers and of verdicts on answers: detection, refusals per line, and evaluation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-def test_answers_from_elsewhere_are_evaluated_by_run_and_depth(filled: Project, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_imported_answers_are_evaluated(filled: Project, tmp_path) -> None:  # type: ignore[no-untyped-def]
     file = source(ROWS)
     assert detect_kind(file) == "answers"
     done = import_files(filled, "answers", [file], "ann")
@@ -62,14 +62,14 @@ def test_answers_from_elsewhere_are_evaluated_by_run_and_depth(filled: Project, 
         import_files(filled, "answers", [source([answer("q1", "one", "another", k=1)])], "ann")
     with refusal("unknown-query", "1", "q9"):
         import_files(filled, "answers", [source([answer("q9", "one", "x", k=1)])], "ann")
-    # A folder of Parquet files holds all of it.
+    # Export and import keep all of this.
     export_project(filled, tmp_path / "out", "ann")
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
     assert evaluate_answers(again, RetEvalChoices(ks=(1,), judge="em")).rows == found.rows
     again.close()
 
 
-def test_lines_that_are_no_answers_or_verdicts_are_named_and_nothing_is_written(filled: Project) -> None:
+def test_invalid_lines_are_reported_and_nothing_is_imported(filled: Project) -> None:
     bad = [answer("q1", "one", "x"), answer("q1", "one", "x", k=0), answer("q1", "one", " ", k=1),
            answer("q1", "gold", "x", draw="two"), ROWS[0], ROWS[0], ["no object"]]  # fmt: skip
     with pytest.raises(FileError) as refused:
@@ -82,7 +82,7 @@ def test_lines_that_are_no_answers_or_verdicts_are_named_and_nothing_is_written(
     assert filled.value("SELECT count(*) FROM generators") == 0
 
 
-def test_verdicts_of_people_count_before_the_judge_and_judges_are_set_beside_them(filled: Project) -> None:
+def test_people_verdicts_override_the_answer_check_and_measure_its_agreement(filled: Project) -> None:
     import_files(filled, "answers", [source(ROWS)], "ann")
     said = [("q2", "a barn", "yes"), ("q2", "a mill", 1), ("q1", "by the river", True), ("q1", "a hill", "no")]
     rows: list[object] = [dict(zip(("query_id", "answer", "acceptable"), one, strict=True)) for one in said]
@@ -94,14 +94,14 @@ def test_verdicts_of_people_count_before_the_judge_and_judges_are_set_beside_the
     against = em.against
     assert (against.yes_yes, against.yes_no, against.no_yes, against.no_no) == (2, 0, 1, 1)
     assert em.model is None and em.waiting == 0
-    # What is said anew counts; what was said stays on record.
+    # The newest verdict on an answer counts.
     rows[0] = {"query_id": "q2", "answer": "a barn", "acceptable": False}
     again = import_files(filled, "answer-verdicts", [source(rows)], "ann", Options(source="people"))
     assert again.counts["new verdicts"] == 1
     assert evaluate_answers(filled, RetEvalChoices(ks=(1,), judge="em")).lines["two", 1]["q2"].gpteval.yes is False
 
 
-def test_verdicts_belong_to_queries_and_not_to_their_words(filled: Project) -> None:
+def test_verdicts_belong_to_queries_not_to_their_wording(filled: Project) -> None:
     words = {one.query_id: one.text for one in queries_of(filled)}
     with filled.transaction() as cursor:
         add_queries(cursor, [Query("q3", words["q2"], answer="a mill")], replace=False)
@@ -115,7 +115,7 @@ def test_verdicts_belong_to_queries_and_not_to_their_words(filled: Project) -> N
     assert [(one.query_id, one.acceptable) for one in people_verdicts(filled)] == [("q2", True), ("q3", False)]
 
 
-def test_verdicts_on_words_become_verdicts_on_every_query_that_has_them() -> None:
+def test_migration_copies_verdicts_to_every_query_with_the_wording() -> None:
     step = dict(MIGRATIONS)["0028_verdicts_of_queries"]
     with duckdb.connect() as connection:
         for name, earlier in MIGRATIONS:

@@ -1,4 +1,4 @@
-"""All eight rows of the case table by a scripted model: generated, compared, sorted, confirmed, and fed back."""
+"""The case table of LLM-retEval with a scripted model, from generation to confirmed cases."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ RIGHT, WRONG, OTHER = ("Hamburg",), "Bremen", "Kiel"
 ALL_RIGHT, ALL_WRONG = ("Hamburg", "Hamburg", "in Hamburg"), ("Bremen", "Bremen", "Bremen")
 
 TOLD = {
-    # r e t s = 0 1 1: another passage has the answer (A), the same text under another id (B), none has it (K).
+    # r e t s = 0 1 1: another passage has the answer (A), a copy of the gold passage (B), no passage (K).
     "a": Told(GOLD, ("pa",), RIGHT, ALL_RIGHT, "Hamburg", {"pa": "A large ship left Hamburg in spring."}),
     "b": Told(GOLD, ("pb",), RIGHT, ALL_RIGHT, "Hamburg", {"pb": GOLD.replace("thirty", "thirty")}),
     "kk": Told(GOLD, ("pk",), RIGHT, ALL_RIGHT, "Hamburg", {"pk": "Nothing is said of where it came from."}),
     # 1 0 0 1: distracted by a passage with another answer.
     "c": Told(GOLD, ("pc", "gold-c"), RIGHT, ALL_RIGHT, WRONG, {"pc": "Others say that Bremen built it."}),
-    # 1 0 1 0: right, though no answer from gold is. 1 0 0 0: nothing is right.
+    # 1 0 1 0: right, although no draw from the gold passage is. 1 0 0 0: no answer is right.
     "d": Told(GOLD, ("gold-d",), RIGHT, ALL_WRONG, "Hamburg"),
     "d2": Told(GOLD, ("gold-d2",), RIGHT, ALL_WRONG, OTHER),
-    # 1 0 1 1: a right answer that is not among the draws (E), or the same words called another answer (F).
+    # 1 0 1 1: a right answer that is not among the draws (E), or a reworded draw that is called different (F).
     "e": Told(GOLD, ("gold-e",), ("Hamburg", "the Hanse"), ALL_RIGHT, "the Hanse"),
     "f": Told(GOLD, ("gold-f",), ("Hamburg", "Hamburg city"), ALL_RIGHT, "Hamburg city"),
-    # 0 1 0 and 1 1 0: wrong, and called the same as an answer from gold.
+    # 0 1 0 and 1 1 0: wrong, but called the same as a draw.
     "f2": Told(GOLD, ("pk",), RIGHT, ALL_RIGHT, WRONG),
     "f3": Told(GOLD, ("gold-f3",), RIGHT, ("Hamburg", WRONG, WRONG), WRONG),
     # 0 0: no disagreement.
@@ -61,7 +61,7 @@ TOLD = {
 
 
 class Confused(Script):
-    """Calls Bremen the same as the answers from gold of one query, and no gold answer."""
+    """Accepts Bremen as equal to the draws of query f2, but not as a gold answer."""
 
     def _compared(self, seen):  # type: ignore[no-untyped-def]
         if "asked in f2?" in seen.prompt and "in Hamburg" in seen.prompt:
@@ -83,7 +83,7 @@ def server(script: Script) -> Iterator[EndpointServer]:
 
 
 def answered(project: Project, server: EndpointServer, told: dict[str, Told] = TOLD) -> Evaluation:
-    """The collection with answers of the script, compared by it."""
+    """Generate, compare and evaluate answers with the scripted model."""
     collection(project, told, {"one": {name: one.top for name, one in told.items()}})
     settings = {"model": "m", "base_url": server.url, "attempts": 1}
     ready = make_generator(project, GeneratorPlan(settings))
@@ -95,9 +95,7 @@ def answered(project: Project, server: EndpointServer, told: dict[str, Told] = T
     return evaluate_answers(project, view)
 
 
-def test_every_row_of_the_case_table_is_sorted_as_written(
-    project: Project, server: EndpointServer, script: Script
-) -> None:
+def test_every_row_of_the_case_table_gets_its_case(project: Project, server: EndpointServer, script: Script) -> None:
     evaluation = answered(project, server)
     assert evaluation.complete
     found = {row.line.query_id: row for row in list_cases(project, evaluation)}
@@ -113,7 +111,7 @@ def test_every_row_of_the_case_table_is_sorted_as_written(
         "a": "A", "b": "B", "kk": "K", "c": "C", "d": "D", "d2": "D", "e": "E", "f": "F", "f2": "F", "f3": "F",
     }  # fmt: skip
     (counts,) = count_failures(project, evaluation).values()
-    assert (counts.recall, counts.reteval, counts.confirmed) == (3, 6, 0), "K is a failure of neither"
+    assert (counts.recall, counts.reteval, counts.confirmed) == (3, 6, 0), "K counts as a failure of neither measure"
     assert reteval_values(evaluation, count_failures(project, evaluation))["rows"][0]["failures"] == vars(counts)
     assert "& 3 & 6 \\\\" in reteval_latex(evaluation, count_failures(project, evaluation))
     assert found["c"].proposal.passage == 0 and "Bremen" not in found["c"].proposal.reason
@@ -121,13 +119,11 @@ def test_every_row_of_the_case_table_is_sorted_as_written(
     assert (row.conventional.recall[0], row.conventional.precision[0]) == (pytest.approx(6 / 11), pytest.approx(3 / 11))
     assert row.reteval.mean == pytest.approx(5 / 11) and row.reteval.queries == 11
     assert evaluation.ideal is not None and evaluation.ideal.mean == pytest.approx(9 / 11)
-    # Draws are asked with seeds 1 to 3 at temperature .5, answers from the run at 0.
+    # Draws use seeds 1 to 3 at temperature 0.5; answers from the run use temperature 0.
     assert set(script.seeds) == {(0.0, None), (0.5, 1), (0.5, 2), (0.5, 3)}
 
 
-def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
-    project: Project, server: EndpointServer
-) -> None:
+def test_confirmed_case_feeds_back_and_can_be_withdrawn(project: Project, server: EndpointServer) -> None:
     told = {name: TOLD[name] for name in ("a", "e", "n", "d")}
     evaluation = answered(project, server, told)
     (before,) = correlate_recall(project, evaluation)
@@ -139,20 +135,20 @@ def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
     (after,) = correlate_recall(project, evaluate_answers(project, RetEvalChoices(ks=(2,))))
     assert (before.refined.removed, after.refined.removed) == (0, 2)
     assert [row.line.query_id for row in list_cases(project, evaluation, only="A", to_do=True)] == []
-    # Case A: the passage becomes a judgment of this person, and counts where that is asked for.
+    # Case A: the passage gets a judgment by ann, which counts if her source is chosen as gold.
     desk = case_desk(project, evaluation, "a", "one", 2, "ann")
     assert ("Hamburg", True) in desk.retrieved[0].parts and desk.gold[0].gold
     judge_as_relevant(project, desk.row, "pa", "ann")
     both = RetEvalChoices(ks=(2,), gold=Gold(("NIST", "assessor: ann")))
     assert evaluate_answers(project, both).lines["one", 2]["a"].found.has_gold
     assert case_desk(project, evaluation, "a", "one", 2, "ann").retrieved[0].judged == 2
-    # Case E: the answer becomes a gold answer, and goes again.
+    # Case E: the answer becomes a gold answer, and can be withdrawn.
     assert add_gold_answer(project, "e", "the Hanseatic port", "ann")
     assert not add_gold_answer(project, "e", "the Hanseatic port", "ann")
     assert next(one for one in queries_of(project) if one.query_id == "e").answers[-1] == "the Hanseatic port"
     withdraw_gold_answer(project, "e", "the Hanseatic port", "ann")
     assert next(one for one in queries_of(project) if one.query_id == "e").answers == ("Hamburg", "the Hanse")
-    # Another person's case stands beside; one's own is taken back and stays on record.
+    # Withdrawing your own case keeps its record and leaves the case of another person.
     confirm_case(project, evaluation, "a", "one", 2, "K", "bob")
     take_back_case(project, evaluation, "a", "one", 2, "ann")
     assert [one.case for one in confirmed_cases(project)] == ["C", "K"]

@@ -1,4 +1,4 @@
-"""What answers cover stands under the name of the run that they were written from, beside LLM-retEval of it."""
+"""EXAM-Cover of generated answers, listed under the run that they were written from."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def passage(project: Project, system: str, query_id: str) -> str:
     return str(found)
 
 
-def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project: Project) -> None:
+def test_answer_coverage_is_reported_for_the_retrieval_run(project: Project) -> None:
     put_answered(project)
     import_bank(
         project, [Question(f"{name}/{at}", name, f"Question {at} of {name}?") for name in TOLD for at in (1, 2)]
@@ -48,7 +48,7 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     one, _ = answers_as_responses(project, reader, "one", 2, "ann", "otherwise")
     two, _ = answers_as_responses(project, reader, "two", 2, "ann")
     assert cover_tables(project, evaluation, 2) == {}, "nothing is graded"
-    # Answers of both runs to two of the queries are the same word.
+    # For two queries, both runs have the same answer, so one grade serves both.
     rated = {(f"Question {at} of a?", passage(project, one, "a")): 5 * (2 - at) for at in (1, 2)}
     rated |= {(f"Question {at} of n?", passage(project, two, "n")): 5 for at in (1, 2)}
     rated |= {(f"Question {at} of c?", passage(project, two, "c")): 5 for at in (1, 2)}
@@ -67,12 +67,12 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     chosen = {choice.evaluation: (choice.chosen, choice.failed) for choice in found.choices}
     assert {"NIST: nDCG@10", "EXAM-Cover@2 by test grader"} < set(chosen)
     assert chosen[COVER] == (["two"], 0) and chosen["LLM-retEval@2"][0] == ["two"]
-    # Both have the retriever's name, so that one can be asked how far it chooses as the other does.
+    # Both tables use the names of the runs, so their choices can be compared.
     beside = next(pair for pair in found.pairings if (pair.one, pair.other) == (COVER, "LLM-retEval@2"))
     assert beside.same_choice and beside.loss.value == 0
 
 
-def test_an_answer_that_waits_is_no_wrong_one(project: Project) -> None:
+def test_missing_answer_does_not_count_as_wrong(project: Project) -> None:
     put_answered(project)
     with project.transaction() as cursor:
         cursor.execute(
@@ -82,7 +82,7 @@ def test_an_answer_that_waits_is_no_wrong_one(project: Project) -> None:
         )
     evaluation = evaluate_answers(project, RetEvalChoices(ks=(2,), judge="contains"))
     assert waiting_runs(evaluation, 2) == {"two": 1}
-    # What is known of it is of the others alone: it cannot be set beside a run that answered all.
+    # Run two lacks an answer, so it cannot be compared with a complete run.
     tables = choice_tables(evaluation, 2)
     assert list(tables["LLM-retEval@2"]) == ["one"] and list(tables["Recall@2"]) == ["one", "two"]
     assert compare_evaluations(tables, "common", samples=50).runs == ["one"]

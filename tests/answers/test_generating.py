@@ -1,4 +1,4 @@
-"""Answers are paid for once: what is missing is asked and nothing else, in any order, through faults and stops."""
+"""Generation of answers: each is requested once, also after failures, limits and interruptions."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ TOLD = {
 }
 RUNS = {
     "one": {name: [f"gold-{name}", "p1"] for name in NAMES},
-    # The same top as run one at 1, and at 5 and 10 no more than two.
+    # The same top as run one at depth 1; no more than two passages at any depth.
     "two": {name: [f"gold-{name}", "gold-q1"] for name in NAMES},
 }
 
 
 class Moody(Script):
-    """Refuses whatever is asked about the third query, until it is well."""
+    """Refuses every prompt about the third query while it is ill."""
 
     ill = True
 
@@ -81,14 +81,14 @@ def ready(project: Project, server: EndpointServer) -> ReadyGenerator:
 WANTED = WantedAnswers(ks=(1, 2, 5))
 
 
-def test_the_same_context_is_asked_once_and_failures_apart(
+def test_equal_contexts_are_asked_once_and_failures_on_request(
     project: Project, server: EndpointServer, script: Moody
 ) -> None:
     collection(project, TOLD, RUNS)
     model = ready(project, server)
     plan = plan_answers(project, model, WANTED)
-    # Three queries: the gold text alone (also twice over, under two ids), with the other passage, and three draws. The
-    # answer from the gold text alone is none of the draws: those are drawn.
+    # Three queries: the gold passage alone (also under two ids), the same with the other passage, and three draws.
+    # The answer from the gold passage alone is not reused as a draw, because draws are sampled.
     assert isinstance(plan, AnswerPlan) and len(plan.to_ask) == plan.needed == 3 * 2 + 3 * 3
     price = answers_price(project, model, plan)
     assert (price.calls, price.cost, price.counted) == (15, None, False) and price.input_tokens > 15 * 50
@@ -99,12 +99,12 @@ def test_the_same_context_is_asked_once_and_failures_apart(
     script.ill = False
     again = generate_answers(project, model, WANTED, "ann", JobScope(only_failed=True))
     assert (again.graded, again.failed) == (5, 0)
-    # A third run with a top that is known costs nothing, in whatever order the runs are named.
+    # A third run with known contexts costs nothing, in any order of runs and depths.
     put_run(project, "three", RUNS["one"])
     assert not plan_answers(project, model, WantedAnswers(("three", "two", "one"), (5, 2, 1))).to_ask
     found = evaluate_answers(project, RetEvalChoices(ks=(1,)))
     assert found.gold["q1"].draws == ("1894", "in 1894")
-    # Equal texts are compared once: the answer beside both draws, beside the gold answer, and the other draw.
+    # Equal texts are compared once: the answer with both draws and with the gold answer, and the other draw.
     judge = make_judge(project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1}))
     assert len(pairs_to_compare(project, judge, found.pairs)) == 3 * 3
     done = compare_answers(project, judge, found.pairs, "ann")
@@ -116,7 +116,7 @@ def test_the_same_context_is_asked_once_and_failures_apart(
     assert {row.reteval.mean for row in evaluate_answers(project, RetEvalChoices()).rows} == {1.0}
 
 
-def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
+def test_stopped_and_interrupted_jobs_continue_with_missing_answers(
     project: Project, server: EndpointServer, script: Moody
 ) -> None:
     script.ill = False
@@ -129,7 +129,7 @@ def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
     control = Control()
     control.cancel()
     assert generate_answers(project, model, WANTED, "ann", control=control).state == "cancelled"
-    # A process that dies leaves its job as running; whoever opens the project closes it.
+    # A process that dies leaves its job as running; opening the project marks it interrupted.
     with project.transaction() as cursor:
         cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL WHERE done = 4")
     assert close_interrupted(project) == 1
@@ -139,7 +139,7 @@ def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
 
 
 class Passages(Script):
-    """Answers with the first year in the passages, or that there is none; keeps them as they stand in the prompt."""
+    """Answers with the first year in the passages or `unanswerable`; records the passages."""
 
     def __call__(self, seen: Seen) -> Reply:
         (excerpts,) = re.findall(r"Document chunks:(.*?)After considering", seen.prompt, re.DOTALL)
@@ -147,7 +147,7 @@ class Passages(Script):
         return chat(next(iter(re.findall(r"in (\d{4})", excerpts)), "unanswerable"))
 
 
-def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_its_own(project: Project) -> None:
+def test_each_passage_order_is_a_generator_of_its_own(project: Project) -> None:
     told = {"q": Told("Built in 1894.", ("p2", "gold-q", "p1"), ("1894",), ("",) * 3, "",
                       {"p1": "A bridge.", "p2": "Torn down in 1990."})}  # fmt: skip
     collection(project, told, {"one": {"q": told["q"].top}})
@@ -171,7 +171,7 @@ def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_it
         assert said == {"best first": ["1990", "1990"], "best last": ["1990", "1894"], "one by one": ["1990", "1894"]}
         ends = [[at for at in (text.find("Torn"), text.find("Built"), text.find("bridge")) if at >= 0]
                 for text in script.asked]  # fmt: skip
-        # One prompt each for k = 1 and 3; then each of three passages alone, the first of them for both depths.
+        # One prompt each for k = 1 and 3; then each of three passages alone, the first serving both depths.
         assert [len(one) for one in ends] == [1, 3, 1, 3, 1, 1, 1]
         assert ends[1] == sorted(ends[1]) and ends[3] == sorted(ends[3], reverse=True)
         note = (
@@ -185,18 +185,16 @@ def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_it
             make_generator(project, GeneratorPlan(rule="nearest-sentence", order="best last"))
 
 
-def test_one_by_one_a_part_that_failed_fails_the_whole_and_is_asked_again_alone(
-    project: Project, server: EndpointServer, script: Moody
-) -> None:
+def test_one_by_one_retries_only_failed_passages(project: Project, server: EndpointServer, script: Moody) -> None:
     collection(project, TOLD, RUNS)
     settings = {"model": "m", "base_url": server.url, "attempts": 1}
     model = make_generator(project, GeneratorPlan(settings, order="one by one"))
     wanted = WantedAnswers(("one",), (2,), from_gold=False)
-    # Three queries: two passages each, and what is joined of them.
+    # Three queries: two passages each, and the joined answer of each query.
     done = generate_answers(project, model, wanted, "ann")
     assert (done.graded, done.failed, done.usage.calls) == (6, 3, 6)
     line = evaluate_answers(project, RetEvalChoices(("one",), (2,), judge="em")).lines["one", 2]["q3"]
-    # How many of how many passages failed, and what the model said to the first of them.
+    # The note has the number of failed passages, their total, and the model's reply to the first.
     said = json.loads(refuse().content)["choices"][0]["message"]["refusal"]
     assert line.state == "failed" and re.findall(r"\d+", line.note or "") == ["2", "2"] and said in (line.note or "")
     script.ill = False
@@ -204,7 +202,9 @@ def test_one_by_one_a_part_that_failed_fails_the_whole_and_is_asked_again_alone(
     assert (again.graded, again.failed, again.usage.calls) == (3, 0, 2)
 
 
-def test_with_the_best_passage_last_it_is_not_cut_off(project: Project, server: EndpointServer, script: Moody) -> None:
+def test_best_last_order_fails_instead_of_cutting_the_best_passage(
+    project: Project, server: EndpointServer, script: Moody
+) -> None:
     script.ill = False
     told = {
         "q1": Told("word " * 300 + "1894.", ("gold-q1", "p1"), ("1894",), ("1894",) * 3, "1894", {"p1": "A bridge."})
@@ -219,24 +219,24 @@ def test_with_the_best_passage_last_it_is_not_cut_off(project: Project, server: 
             "one", 2
         ]["q1"]
     assert lines["best first"].answer == "1894"
-    # The note says by how many tokens: of some 310 in the passages most do not fit.
+    # The note has the number of tokens cut: most of about 310 do not fit.
     (cut,) = re.findall(r"\d+", lines["best first"].note or "")
     assert 100 < int(cut) < 310
     assert lines["best last"].state == "failed" and lines["best last"].note == NO_ROOM
 
 
-def test_a_new_user_sees_it_without_a_key(project: Project) -> None:
+def test_rule_generates_answers_without_a_key(project: Project) -> None:
     collection(project, TOLD, RUNS)
     model = make_generator(project, GeneratorPlan(rule="nearest-sentence"))
     assert answers_price(project, model, plan_answers(project, model, WANTED)).calls == 0
     done = generate_answers(project, model, WantedAnswers(ks=(1,)), "ann")
-    # One draw: whoever draws nothing would draw the same again; and it is the answer from the top as well.
+    # One draw is enough, because a rule is deterministic. It also serves as the answer from the run.
     assert (done.state, done.graded, done.usage.calls) == ("done", 3, 0)
     found = evaluate_answers(project, RetEvalChoices(ks=(1,), judge="contains"))
     assert all(row.reteval.mean == 1.0 for row in found.rows) and found.gold["q1"].draws[0] in GOLD
 
 
-def test_a_local_model_draws_the_same_for_a_seed_in_any_batch(
+def test_local_model_draws_depend_on_seed_not_on_batch(
     project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     collection(project, TOLD, RUNS)
@@ -255,7 +255,7 @@ def test_a_local_model_draws_the_same_for_a_seed_in_any_batch(
     assert after == drawn and len(set(drawn.values())) > 1
 
 
-def test_comparisons_by_a_model_are_shared_by_equal_texts_alone(project: Project, server: EndpointServer) -> None:
+def test_model_comparisons_are_shared_only_by_equal_texts(project: Project, server: EndpointServer) -> None:
     collection(project, {"q1": TOLD["q1"]}, {})
     others = [Query("same", question("q1"), answer="1894"), Query("other", question("q1"), answer="1895")]
     with project.transaction() as cursor:
@@ -269,7 +269,7 @@ def test_comparisons_by_a_model_are_shared_by_equal_texts_alone(project: Project
     import_files(project, "answers", [Source("answers.jsonl", data=data)], "ann")
     model = make_judge(project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1}))
     done = compare_answers(project, model, evaluate_answers(project, RetEvalChoices(ks=(1,))).pairs, "ann")
-    # The same words with the right answer 1894, and with 1895.
+    # One comparison with the gold answer 1894, one with 1895.
     assert done.usage.calls == 2
     by_query = evaluate_answers(project, RetEvalChoices(ks=(1,))).lines["one", 1]
     assert {name: line.gpteval.yes for name, line in by_query.items()} == {"q1": True, "same": True, "other": False}

@@ -1,4 +1,4 @@
-"""The whole way on real questions and passages: a model behind an endpoint answers from runs whose gold is missed."""
+"""LLM-retEval end to end on real questions, with runs that miss gold passages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LATER = " of 2019"
 
 
 def reader(known: Corpus):  # type: ignore[no-untyped-def]
-    """A model that knows a right answer when it meets one, and whether two answers are the same words."""
+    """A model that finds a gold answer in its passages, and accepts answers with equal wording."""
 
     def reply(seen: Seen) -> Reply:
         if "Ground-truth answers:" in seen.prompt:
@@ -58,7 +58,7 @@ def reader(known: Corpus):  # type: ignore[no-untyped-def]
     return reply
 
 
-def test_runs_whose_gold_is_missed_are_answered_from_judged_and_sorted(project: Project, shared_data: Path) -> None:
+def test_reteval_credits_runs_that_miss_gold_passages(project: Project, shared_data: Path) -> None:
     known = corpus(shared_data / "nq-open-gold", 0.2, 0.2)
     questions = {f"q{at}": question for at, question in enumerate(list(known.gold)[:QUESTIONS])}
     wanted = {known.gold[question] for question in questions.values()}
@@ -97,9 +97,9 @@ def test_runs_whose_gold_is_missed_are_answered_from_judged_and_sorted(project: 
         gold = [known.gold[questions[name]] in top for name, top in tops.items()]
         either = [known.gold[questions[name]] in {one.removesuffix(LATER) for one in top} for name, top in tops.items()]
         assert row.conventional.recall[0] == pytest.approx(np.mean(gold))
-        # By nearly the same text the later versions count, and what Wikipedia has twice.
+        # With nearly equal text, later versions and duplicates in Wikipedia count as well.
         assert (same.conventional.recall[0] or 0) >= np.mean(either) > np.mean(gold)
-        # What was made to be missed by its id answers all the same: LLM-retEval sees that, Recall does not.
+        # Passages under another id still answer the question: LLM-retEval sees that, Recall does not.
         assert row.reteval.mean is not None and row.reteval.mean > np.mean(gold)
         proposed = {one.line.query_id for one in list_cases(project, found, only="B") if one.line.k == row.k}
         missed = {name for name, one, other in zip(questions, gold, either, strict=True) if other and not one}

@@ -1,4 +1,4 @@
-"""What is lacking for LLM-retEval, what a generator was asked for, which judge fits, who leads by more than noise."""
+"""Readiness for LLM-retEval, default answer check, requested runs and depths, and significant leads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.made.answered import put_answered
 LONG = "The ship was built in Hamburg, by the yard of Blohm, for a navy of the north."
 
 
-def test_what_is_lacking_is_said_until_it_is_there(project: Project) -> None:
+def test_missing_data_is_reported_until_complete(project: Project) -> None:
     found = missing_data(project)
     assert found.is_blocking and found.queries and found.runs and found.gold and found.answers
     put_answered(project)
@@ -32,7 +32,7 @@ def test_what_is_lacking_is_said_until_it_is_there(project: Project) -> None:
     assert not found.is_blocking and not found.answers
 
 
-def test_phrases_are_looked_for_and_sentences_compared_by_meaning(project: Project) -> None:
+def test_default_answer_check_depends_on_gold_answer_length(project: Project) -> None:
     put_answered(project)
     assert usual_judge(project) == "contains"
     for name in ("a", "c", "n"):
@@ -41,7 +41,7 @@ def test_phrases_are_looked_for_and_sentences_compared_by_meaning(project: Proje
     assert usual_judge(project) == "embedding"
 
 
-def test_runs_and_depths_are_those_that_were_answered_from(project: Project) -> None:
+def test_asked_for_returns_the_latest_runs_and_depths(project: Project) -> None:
     put_answered(project)
     put_run(project, "three", {"a": ["pa"]})
     assert asked_for(project, find_answer_model(project, "generator")) == (("one", "two"), (2,))
@@ -50,7 +50,7 @@ def test_runs_and_depths_are_those_that_were_answered_from(project: Project) -> 
     assert asked_for(project, find_answer_model(project, "generator")) == (("one", "three"), (1,))
 
 
-def test_a_lead_is_marked_where_it_is_more_than_noise(project: Project) -> None:
+def test_only_significant_leads_are_marked(project: Project) -> None:
     told = {f"q{at}": Told("Hamburg built it.", ("px",), ("Hamburg",), ("Hamburg",) * 3, "") for at in range(12)}
     told["q0"] = Told("Hamburg built it.", ("px",), ("Hamburg",), ("Hamburg",) * 3, "", {"px": "Nobody knows."})
     runs = {"right": {name: [f"gold-{name}"] for name in told}, "wrong": {name: ["px"] for name in told}}
@@ -62,7 +62,7 @@ def test_a_lead_is_marked_where_it_is_more_than_noise(project: Project) -> None:
     assert best[1, "Recall"] == best[1, "LLM-retEval"] == "right"
     alone = evaluate_answers(project, RetEvalChoices(("right",), (1,), judge="contains"))
     assert clear_best(project, alone) == {}
-    # The judge of an evaluation can stand in for people.
+    # The answer check of an evaluation can replace the verdicts of people.
     assert {one.acceptable for one in check_verdicts(project, evaluation)} == {True, False}
     head, *rows = (line.split("\t") for line in reteval_tsv(evaluation).splitlines())
     assert [dict(zip(head, row, strict=True))["Recall"] for row in rows] == ["1.000000", "0.000000"]

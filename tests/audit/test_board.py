@@ -1,4 +1,4 @@
-"""The audited board: exact where all is judged, the same from the same seed, and made again from what a bundle has."""
+"""Audited leaderboards: exactness, seeds and bundles."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from tests.made.refusals import mentions, refusal
 
 
 def difference(board: AuditBoard, first: str, second: str) -> Difference:
-    """Two systems of a board compared, the first minus the second."""
+    """Return the difference of two systems, first minus second."""
     for one in board.differences:
         if (one.first, one.second) == (first, second):
             return one
@@ -57,7 +57,7 @@ def difference(board: AuditBoard, first: str, second: str) -> Difference:
 
 
 def audited(project: Project) -> None:
-    """An audit with a batch that is judged but for one passage, and another one that is not."""
+    """An audit with one batch judged except for one passage, and a second batch not yet judged."""
     fill_audited(project)
     audit = design_audit(project, "a", "DCG@5", Goal("best"), batch_size=15, looks=3, seed=5, author="org")
     draw_batch(project, audit, "org", doubled=0.3)
@@ -78,7 +78,7 @@ def plan(project: Project, goal: Goal | None = None, **how: object) -> Audit:
     return design_audit(project, "a", "P@3", goal or Goal("best"), seed=1, author="org", **how)  # type: ignore[arg-type]
 
 
-def test_the_estimate_is_the_true_board_where_all_is_judged(filled: Project) -> None:
+def test_estimate_is_exact_if_all_passages_are_judged(filled: Project) -> None:
     audit = plan(filled, batch_size=1000)
     batch = draw_batch(filled, audit, "org")
     assert batch.drawn == batch.frame
@@ -100,7 +100,7 @@ def test_the_estimate_is_the_true_board_where_all_is_judged(filled: Project) -> 
     assert board.statement.holds == (len(set(sorted(true.values())[-2:])) == 2)
 
 
-def test_before_a_batch_is_done_there_is_the_machines_board_alone_and_it_says_so(filled: Project) -> None:
+def test_unfinished_audit_shows_only_machine_scores(filled: Project) -> None:
     assert "exam audit design" in audit_notice(filled)
     audit = plan(filled, batch_size=10)
     draw_batch(filled, audit, "org")
@@ -111,9 +111,7 @@ def test_before_a_batch_is_done_there_is_the_machines_board_alone_and_it_says_so
     assert board.description and not any(sign.isdigit() for sign in board.description)
 
 
-def test_the_same_design_and_seed_give_the_same_sample_and_another_seed_another(
-    filled: Project, tmp_path: Path
-) -> None:
+def test_sample_depends_only_on_design_and_seed(filled: Project, tmp_path: Path) -> None:
     drawn = []
     for name, seed in (("one", 9), ("two", 9), ("three", 10)):
         audit = design_audit(filled, name, "DCG@5", Goal("best"), batch_size=20, seed=seed, author="org")
@@ -123,7 +121,7 @@ def test_the_same_design_and_seed_give_the_same_sample_and_another_seed_another(
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_of_chance(project: Project) -> None:
+def test_system_without_judged_passages_has_no_interval(project: Project) -> None:
     questions = [Question(f"{query}/a", query, f"What of {query}?") for query in QUERIES]
     passages = {query: [f"{query}p{i}" for i in range(1, 4)] for query in QUERIES}
     runs = {"good": {q: p[:2] for q, p in passages.items()}, "unseen": {q: p[2:] for q, p in passages.items()}}
@@ -149,7 +147,7 @@ def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_o
     assert mentions(describe_methods(project, audit), "unseen")
 
 
-def test_what_was_judged_before_is_known_and_no_weight_for_others(filled: Project) -> None:
+def test_earlier_judgments_are_known_and_not_drawn(filled: Project) -> None:
     known = {("q1", f"q1p{i}"): truth("q1", f"q1p{i}") for i in range(1, 10)}
     import_judgments(filled, known, "before")
     audit = plan(filled, source="before", batch_size=10)
@@ -162,7 +160,7 @@ def test_what_was_judged_before_is_known_and_no_weight_for_others(filled: Projec
     assert audit_board(filled, audit).judged == batch.drawn
 
 
-def test_later_batches_know_what_earlier_ones_judged_and_narrow_the_intervals(filled: Project) -> None:
+def test_later_batches_build_on_earlier_ones_and_narrow_intervals(filled: Project) -> None:
     audit = plan(filled, batch_size=12, looks=3)
     widths = []
     for _ in range(3):
@@ -175,7 +173,7 @@ def test_later_batches_know_what_earlier_ones_judged_and_narrow_the_intervals(fi
     assert widths[2] < widths[0]
 
 
-def test_a_run_that_is_imported_anew_changes_nothing_of_an_audit(done: Project) -> None:
+def test_changed_run_leaves_an_audit_unchanged(done: Project) -> None:
     audit = find_audit(done)
     before = audit_board(done, audit)
     with done.transaction() as cursor:
@@ -184,7 +182,7 @@ def test_a_run_that_is_imported_anew_changes_nothing_of_an_audit(done: Project) 
     assert board_of(gather_facts(done, audit)) == before
 
 
-def test_passages_without_a_value_widen_the_intervals_honestly(unchanged: Project) -> None:
+def test_missed_passages_yield_worst_case_bounds(unchanged: Project) -> None:
     board = audit_board(unchanged, find_audit(unchanged))
     assert board.missed == 1 and board.waiting > 0
     for system in board.systems:
@@ -195,7 +193,7 @@ def test_passages_without_a_value_widen_the_intervals_honestly(unchanged: Projec
     assert one.value == pytest.approx(-difference(board, "poor", "good").value)
 
 
-def test_an_unfinished_batch_counts_from_when_it_is_ended(done: Project) -> None:
+def test_open_batch_counts_only_after_it_ends(done: Project) -> None:
     audit = find_audit(done)
     before = audit_board(done, audit)
     found = deal(done, audit, "ann")
@@ -207,7 +205,7 @@ def test_an_unfinished_batch_counts_from_when_it_is_ended(done: Project) -> None
     assert after.batches == 2 and after.judged == before.judged + 1 and after.missed > before.missed
 
 
-def test_a_bundle_computes_to_the_same_board_and_names_nobody(done: Project) -> None:
+def test_bundle_reproduces_the_leaderboard_without_assessor_names(done: Project) -> None:
     audit = find_audit(done)
     packed = bundle_publication(done, Policy(), "org", beside=audit_files)
     files = zipfile.ZipFile(io.BytesIO(packed))
@@ -221,9 +219,7 @@ def test_a_bundle_computes_to_the_same_board_and_names_nobody(done: Project) -> 
 
 
 @pytest.mark.parametrize("stored", ["mean judgment@5 (DCG weights)", "DCG@5"])
-def test_a_mean_judgment_has_its_own_name_and_an_older_audit_keeps_the_bytes_of_its_bundle(
-    done: Project, stored: str
-) -> None:
+def test_renamed_measure_keeps_its_stored_name_in_bundles(done: Project, stored: str) -> None:
     title = "mean judgment@5 (DCG weights)"
     assert linear_measure("DCG@5").title == title and linear_measure(title) == linear_measure("DCG@5")
     assert linear_measure(title).discounts().sum() == pytest.approx(1)
@@ -238,7 +234,7 @@ def test_a_mean_judgment_has_its_own_name_and_an_older_audit_keeps_the_bytes_of_
     assert json.loads(audit_files(done)["audit-1.json"][1])["measure"] == stored
 
 
-def test_its_outcome_counts_the_best_systems_and_the_judgments_that_would_separate_them(filled: Project) -> None:
+def test_outcome_counts_separated_pairs_and_missing_judgments(filled: Project) -> None:
     goal = Goal("budget", budget=20)
     audit = plan(filled, goal, batch_size=20)
     assert audit_outcome(filled, audit).reached is None
@@ -260,7 +256,7 @@ def test_its_outcome_counts_the_best_systems_and_the_judgments_that_would_separa
     assert found.more is None, "all passages are judged"
 
 
-def test_a_conclusion_about_the_better_system_is_the_outcome(filled: Project) -> None:
+def test_outcome_of_a_pair_goal_decides_between_both_systems(filled: Project) -> None:
     first, second = SYSTEMS[0], SYSTEMS[2]
     audit = plan(filled, Goal("pair", first=first, second=second), batch_size=1000)
     draw_batch(filled, audit, "org")
@@ -279,12 +275,12 @@ def test_a_conclusion_about_the_better_system_is_the_outcome(filled: Project) ->
         (b'{"format": "exam-workbench audit", "format_version": 1}', ("not-an-audit",)),
     ],
 )
-def test_what_is_no_audit_of_a_bundle_is_refused(data: bytes, says: tuple[str, ...]) -> None:
+def test_invalid_audit_file_is_refused(data: bytes, says: tuple[str, ...]) -> None:
     with refusal(*says):
         read_facts(data, "a.json")
 
 
-def test_an_exported_project_has_its_audits_again(done: Project, tmp_path: Path) -> None:
+def test_audits_survive_export_and_import(done: Project, tmp_path: Path) -> None:
     state_families(done, "run", "good", ["gpt"], "org")
     export_project(done, tmp_path / "out", "org")
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
@@ -304,6 +300,6 @@ def test_an_exported_project_has_its_audits_again(done: Project, tmp_path: Path)
         ("P@3", {"aim": "best"}, {"name": "a"}, "name-taken"),
     ],
 )
-def test_a_plan_that_cannot_be_is_refused(unchanged: Project, measure: str, goal: dict, how: dict, says: str) -> None:
+def test_invalid_audit_plan_is_refused(unchanged: Project, measure: str, goal: dict, how: dict, says: str) -> None:
     with refusal(says):
         design_audit(unchanged, measure=measure, goal=Goal(**goal), author="org", **{"name": "another", **how})

@@ -1,4 +1,4 @@
-"""Cards of graders: agreement from a blind audit, cross-fitted by query, and stale once an input changes."""
+"""Grader cards: agreement from a blind audit, cross-fitted by query, stale after changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def audited(project: Project) -> None:
 project = filled_project(audited)
 
 
-def test_a_card_has_the_agreement_of_the_audit_and_names_what_changed_since(project: Project) -> None:
+def test_card_reports_audit_agreement_and_later_changes(project: Project) -> None:
     grader = find_grader(project, None)
     assert find_card(project, grader) is None
     card = make_card(project, grader, "org")
@@ -49,7 +49,7 @@ def test_a_card_has_the_agreement_of_the_audit_and_names_what_changed_since(proj
     assert make_card(project, grader, "org").stale == []
 
 
-def test_judgments_that_no_audit_sampled_are_shown_apart_and_calibrate_nothing(tmp_path: Path) -> None:
+def test_unsampled_judgments_are_reported_apart_from_agreement(tmp_path: Path) -> None:
     for own in copy_of(fill_audited, tmp_path):
         grader = find_grader(own, None)
         before = make_card(own, grader, "org").description
@@ -60,7 +60,7 @@ def test_judgments_that_no_audit_sampled_are_shown_apart_and_calibrate_nothing(t
         assert card.description.startswith(before.split(".")[0]) and "NIST" in card.description and "NIST" not in before
 
 
-def test_a_card_with_revealed_labels_is_not_called_calibrated(project: Project) -> None:
+def test_card_with_revealed_labels_is_not_blind(project: Project) -> None:
     audit = find_audit(project)
     draw_batch(project, audit, "org")
     hand = deal(project, audit, "ann")
@@ -69,7 +69,7 @@ def test_a_card_with_revealed_labels_is_not_called_calibrated(project: Project) 
     assert make_card(project, find_grader(project, None), "org").content["agreement"]["blind"] is False
 
 
-def test_a_shell_makes_and_shows_a_card(
+def test_command_creates_and_shows_a_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)
@@ -79,11 +79,11 @@ def test_a_shell_makes_and_shows_a_card(
     assert printed(exam("graders", "card", "--json")) == made
 
 
-def test_the_cut_of_a_query_is_fitted_on_other_queries() -> None:
+def test_cut_point_of_a_query_is_fitted_on_other_queries() -> None:
     queries = np.repeat(np.arange(10), 4)
     relevant = np.tile([True, True, False, False], 10)
     labels = np.where(relevant, 4.0, 1.0)
-    # The labels of one query are upside down; this must not change its cut.
+    # The labels of one query are reversed; this must not change its own cut point.
     labels[:4] = 5 - labels[:4]
     weight = np.ones(40)
     predicted = cross_fitted(labels, relevant, weight, queries)
@@ -91,7 +91,7 @@ def test_the_cut_of_a_query_is_fitted_on_other_queries() -> None:
     assert predicted[4:].tolist() == relevant[4:].tolist()
     told = clustered_interval(weighted_kappas, weight, predicted, relevant, queries)
     assert told.value == pytest.approx(0.8) and told.low < 0.8 < told.high
-    # Passages with twice the weight count twice.
+    # Passages count by their weight.
     doubled = np.where(queries == 0, 9.0, 1.0)
     assert clustered_interval(weighted_kappas, doubled, predicted, relevant, queries).value == pytest.approx(0)
     share = clustered_interval(relevant_shares, weight, predicted, relevant, queries)

@@ -1,4 +1,4 @@
-"""A batch is dealt to people: nobody gets what another has, nothing that was said is lost, all is on record."""
+"""Assignment of audit passages to assessors: exclusive, recoverable and logged."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NOW = timedelta(0)
 
 
 def hand(project: Project, audit: Audit, assessor: str) -> AssignedQuery | None:
-    """The query that an assessor holds; None if they hold none."""
+    """Return the query that an assessor holds, or None."""
     state = project.read(lambda cursor: read_state(cursor, audit))
     held = _make_hands(project, audit, assessor, state, _own_claims(state, assessor))
     return held[0] if held else None
@@ -63,7 +63,7 @@ drawn = filled_project(plan_and_draw)
 
 
 def judge_all(project: Project, audit: Audit, *people: str) -> list[tuple[str, str, int, str]]:
-    """Everybody judges in turns until nobody is dealt anything; what was dealt, in order."""
+    """Judge in turns until no passage is left; return the dealt passages in order."""
     done = []
     waiting = list(people)
     while waiting:
@@ -78,7 +78,7 @@ def judge_all(project: Project, audit: Audit, *people: str) -> list[tuple[str, s
     return done
 
 
-def test_two_people_never_get_the_same_passage_but_where_a_second_judgment_is_asked_for(drawn: Project) -> None:
+def test_passages_go_to_two_assessors_only_for_second_judgments(drawn: Project) -> None:
     audit = find_audit(drawn)
     batch = list_batches(drawn, audit)[0]
     assert batch.drawn > 6 and batch.doubled > 1
@@ -94,7 +94,7 @@ def test_two_people_never_get_the_same_passage_but_where_a_second_judgment_is_as
     assert sum(len(of_query) for of_query in source_judgments(drawn, audit.source).values()) == batch.drawn
 
 
-def test_people_who_judge_at_the_same_moment_get_different_passages(drawn: Project) -> None:
+def test_concurrent_assessors_get_different_passages(drawn: Project) -> None:
     audit = find_audit(drawn)
     with ThreadPoolExecutor(3) as people:
         done = [one for found in people.map(lambda name: judge_all(drawn, audit, name), ("ann", "bob", "cid"))
@@ -118,7 +118,7 @@ os._exit(9)
 """
 
 
-def test_a_process_that_is_killed_has_lost_no_verdict(drawn: Project) -> None:
+def test_killed_process_loses_no_judgment(drawn: Project) -> None:
     audit, path = find_audit(drawn), drawn.path
     drawn.close()
     assert subprocess.run([sys.executable, "-c", JUDGE_AND_DIE, str(path)], check=False).returncode == 9
@@ -129,7 +129,7 @@ def test_a_process_that_is_killed_has_lost_no_verdict(drawn: Project) -> None:
     again.close()
 
 
-def test_at_one_moment_two_people_hold_different_queries(drawn: Project) -> None:
+def test_two_assessors_hold_different_queries(drawn: Project) -> None:
     audit = find_audit(drawn)
     one, other = deal(drawn, audit, "ann"), deal(drawn, audit, "bob")
     assert one is not None and other is not None and one.query.query_id != other.query.query_id
@@ -140,7 +140,7 @@ def test_at_one_moment_two_people_hold_different_queries(drawn: Project) -> None
         judge_drawn(drawn, audit, one.query.query_id, card.passage_id, 1, "bob")
 
 
-def test_an_assessor_is_dealt_the_queries_that_are_theirs_alone(drawn: Project) -> None:
+def test_assessor_gets_only_their_own_queries(drawn: Project) -> None:
     set_member(drawn, "lea@x.org", "assessor", "shell", queries=["q2", "q5"])
     lea, audit = drawn.acting_as("lea@x.org"), find_audit(drawn)
     dealt = deal_ahead(lea, audit, "lea", 1000)
@@ -149,7 +149,7 @@ def test_an_assessor_is_dealt_the_queries_that_are_theirs_alone(drawn: Project) 
         deal(lea, audit, "ann")
 
 
-def test_the_next_queries_are_there_before_the_one_that_is_judged_ends(drawn: Project) -> None:
+def test_passages_dealt_ahead_stay_reserved_in_order(drawn: Project) -> None:
     audit = find_audit(drawn)
     seen: list[tuple[str, str]] = []
     hands = deal_ahead(drawn, audit, "ann", 4)
@@ -161,7 +161,7 @@ def test_the_next_queries_are_there_before_the_one_that_is_judged_ends(drawn: Pr
         judge_drawn(drawn, audit, query, passage, truth(query, passage), "ann")
         seen.append(ahead[0])
         hands = deal_ahead(drawn, audit, "ann", 4)
-        # What was on its way to her stays hers, in its order.
+        # Passages dealt ahead stay with her, in order.
         assert [(one.query.query_id, card.passage_id) for one in hands for card in one.cards if not card.is_settled][
             : len(ahead) - 1
         ] == ahead[1:]
@@ -169,7 +169,7 @@ def test_the_next_queries_are_there_before_the_one_that_is_judged_ends(drawn: Pr
     assert {one.name: one.query_id for one in list_audit_assessors(drawn, audit)}["ben"] in held
 
 
-def test_a_closed_browser_loses_nothing(drawn: Project) -> None:
+def test_reopened_project_keeps_the_held_query(drawn: Project) -> None:
     audit = find_audit(drawn)
     before = deal(drawn, audit, "ann")
     assert before is not None and next_card(before) is not None
@@ -183,7 +183,7 @@ def test_a_closed_browser_loses_nothing(drawn: Project) -> None:
     again.close()
 
 
-def test_what_somebody_left_goes_to_others_after_a_while_and_what_they_judged_stays(drawn: Project) -> None:
+def test_expired_lease_passes_unjudged_passages_to_other_assessors(drawn: Project) -> None:
     audit = find_audit(drawn)
     left = deal(drawn, audit, "ann")
     assert left is not None and len(left.cards) > 1
@@ -212,7 +212,7 @@ def test_skipped_passages_come_last_and_can_be_judged_by_others(drawn: Project) 
     assert list_batches(drawn, audit)[0].skipped == 0
 
 
-def test_verdicts_can_be_changed_and_taken_back_and_every_step_is_on_record(drawn: Project) -> None:
+def test_changed_and_withdrawn_judgments_are_all_recorded(drawn: Project) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None and len(found.cards) > 1
@@ -232,7 +232,7 @@ def test_verdicts_can_be_changed_and_taken_back_and_every_step_is_on_record(draw
     assert drawn.value("SELECT count(*) FROM audit_verdicts") == 4
 
 
-def test_what_somebody_takes_back_is_theirs_to_judge_again_also_where_their_query_had_ended(drawn: Project) -> None:
+def test_withdrawn_judgment_stays_reserved_for_its_assessor(drawn: Project) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None
@@ -242,13 +242,13 @@ def test_what_somebody_takes_back_is_theirs_to_judge_again_also_where_their_quer
     following = deal(drawn, audit, "ann")
     assert following is not None and following.query.query_id != query
     store_verdict(drawn, audit, Verdict(query, passages[-1], "taken back"), "ann")
-    # Others are dealt all that is left, and it is not among it.
+    # The withdrawn passage is not dealt to other assessors.
     ahead = deal_ahead(drawn, audit, "ben", 100)
     assert ahead and all(passages[-1] not in [card.passage_id for card in one.cards] for one in ahead if one.turn == 1)
     judge_drawn(drawn, audit, query, passages[-1], 2, "ann")
 
 
-def test_what_would_go_to_somebody_else_is_not_taken_back_and_can_be_said_otherwise(drawn: Project) -> None:
+def test_reassigned_query_allows_changed_but_not_withdrawn_judgments(drawn: Project) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None and len(found.cards) > 1
@@ -261,7 +261,7 @@ def test_what_would_go_to_somebody_else_is_not_taken_back_and_can_be_said_otherw
     judge_drawn(drawn, audit, *at, 2, "ann")
 
 
-def test_the_label_is_shown_on_request_alone_and_looking_is_on_record(drawn: Project) -> None:
+def test_revealing_a_label_is_recorded(drawn: Project) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None and not found.cards[0].looked
@@ -277,9 +277,7 @@ def test_the_label_is_shown_on_request_alone_and_looking_is_on_record(drawn: Pro
     ("value", "passage", "says"),
     [(4, None, "judgment-out-of-range"), (-1, None, "judgment-out-of-range"), (1, "p99", "passage-not-drawn")],
 )
-def test_what_is_no_verdict_on_a_drawn_passage_is_refused(
-    drawn: Project, value: int, passage: str | None, says: str
-) -> None:
+def test_invalid_judgment_or_passage_is_refused(drawn: Project, value: int, passage: str | None, says: str) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None
@@ -288,7 +286,7 @@ def test_what_is_no_verdict_on_a_drawn_passage_is_refused(
     assert source_judgments(drawn, audit.source) == {}
 
 
-def test_a_batch_can_be_ended_with_passages_unjudged_and_then_nothing_more_is_said(drawn: Project) -> None:
+def test_batch_ended_early_accepts_no_more_judgments(drawn: Project) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None
@@ -304,7 +302,7 @@ def test_a_batch_can_be_ended_with_passages_unjudged_and_then_nothing_more_is_sa
     assert draw_batch(drawn, audit, "org").known == 1
 
 
-def test_what_a_sample_gives_is_not_taken_for_the_official_judgments_that_come_later(drawn: Project) -> None:
+def test_audit_source_ranks_after_later_official_judgments(drawn: Project) -> None:
     audit = find_audit(drawn)
     judge_all(drawn, audit, "ann", "bob")
     assert judgment_sources(drawn) == official_sources(drawn) == [audit.source]

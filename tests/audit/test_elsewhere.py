@@ -1,4 +1,4 @@
-"""A batch goes out as a sheet and comes back judged: whole or not at all, any number of times."""
+"""Judgment sheets: export of a batch, all-or-nothing import, and repeated import."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ drawn = filled_project(plan_and_draw)
 
 
 def filled(text: str, form: str) -> str:
-    """The sheet with every judgment filled in, the first one as `cannot say`."""
+    """Fill in every judgment of a sheet, the first as `cannot say`."""
     if form == "jsonl":
         rows = [json.loads(line) for line in text.splitlines()]
         for number, row in enumerate(rows):
@@ -55,7 +55,7 @@ def source(text: str) -> Source:
 
 
 @pytest.mark.parametrize("form", ["tsv", "jsonl"])
-def test_a_sheet_comes_back_judged_and_a_second_time_changes_nothing(drawn: Project, form: str) -> None:
+def test_second_import_of_a_sheet_changes_nothing(drawn: Project, form: str) -> None:
     audit = find_audit(drawn)
     out = make_sheet(drawn, audit, form)  # type: ignore[arg-type]
     batch = list_batches(drawn, audit)[0]
@@ -80,7 +80,7 @@ def qrels_line(project: Project, audit: Audit, value: int = 1) -> str:
     return f"{found.query.query_id} 0 {found.cards[0].passage_id} {value}\n"
 
 
-def test_qrels_are_taken_in_and_parts_of_a_batch_too(drawn: Project) -> None:
+def test_qrels_with_part_of_a_batch_are_imported(drawn: Project) -> None:
     audit = find_audit(drawn)
     done = import_sheet(drawn, audit, source(qrels_line(drawn, audit, 3)), "ann")
     assert done.new == 1 and done.left == list_batches(drawn, audit)[0].drawn - 1
@@ -93,22 +93,20 @@ def test_qrels_are_taken_in_and_parts_of_a_batch_too(drawn: Project) -> None:
         ("q1 0 x five\n", ("invalid-judgment", "five", "sheet:2")),
     ],
 )
-def test_a_line_that_is_no_judgment_of_a_drawn_passage_refuses_the_whole_file(
-    drawn: Project, more: str, says: tuple[str, ...]
-) -> None:
+def test_invalid_line_refuses_the_whole_sheet(drawn: Project, more: str, says: tuple[str, ...]) -> None:
     audit = find_audit(drawn)
     with refusal(*says, kind=FileError):
         import_sheet(drawn, audit, source(qrels_line(drawn, audit) + more), "ann")
     assert source_judgments(drawn, audit.source) == {}
 
 
-def test_a_wrong_value_is_refused_with_its_line(drawn: Project) -> None:
+def test_out_of_range_value_is_refused_with_its_line(drawn: Project) -> None:
     audit = find_audit(drawn)
     with refusal("not-placed", "sheet:1", "7", "0", "3", kind=FileError):
         import_sheet(drawn, audit, source(qrels_line(drawn, audit, 7)), "ann")
 
 
-def test_what_somebody_took_away_is_dealt_to_nobody_until_they_give_it_back(drawn: Project) -> None:
+def test_queries_on_a_sheet_stay_reserved_for_its_assessor(drawn: Project) -> None:
     audit = find_audit(drawn)
     taken = make_sheet(drawn, audit, "jsonl", "cara", most=1)
     query = json.loads(taken.text.splitlines()[0])["query_id"]
@@ -124,7 +122,7 @@ def test_what_somebody_took_away_is_dealt_to_nobody_until_they_give_it_back(draw
         import_sheet(drawn, audit, source(filled(taken.text, "jsonl")), "ann")
 
 
-def test_a_sheet_that_cannot_be_written_holds_no_query_and_is_not_on_record(drawn: Project) -> None:
+def test_failed_sheet_export_reserves_and_records_nothing(drawn: Project) -> None:
     audit = find_audit(drawn)
     before = drawn.version()
 
@@ -134,10 +132,10 @@ def test_a_sheet_that_cannot_be_written_holds_no_query_and_is_not_on_record(draw
     with pytest.raises(OSError):
         make_sheet(drawn, audit, "tsv", "cara", deliver=fail)
     assert drawn.version() == before
-    assert make_sheet(drawn, audit, "tsv", "dora").passages > 0, "nothing is held"
+    assert make_sheet(drawn, audit, "tsv", "dora").passages > 0, "no query is reserved"
 
 
-def test_where_nothing_waits_no_sheet_is_made(drawn: Project) -> None:
+def test_sheet_without_waiting_passages_is_refused(drawn: Project) -> None:
     audit = find_audit(drawn)
     import_sheet(drawn, audit, source(filled(make_sheet(drawn, audit).text, "tsv")), "ann")
     with refusal("no-waiting-passage"):

@@ -1,4 +1,4 @@
-"""Before an audit is planned one sees what it takes; nothing is written for that."""
+"""Forecasts before an audit is planned; nothing is stored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.made.refusals import refusal
 looked_at = read_project(fill_audited)
 
 
-def test_what_is_foreseen_is_what_the_planned_audit_forecasts(project: Project) -> None:
+def test_forecast_matches_that_of_the_planned_audit(project: Project) -> None:
     fill_audited(project)
     for goal in (Goal("best"), Goal("pair", first="good", second="poor"), Goal("width", half_width=0.05)):
         seen = forecast_plan(project, "DCG@5", goal)
@@ -22,7 +22,7 @@ def test_what_is_foreseen_is_what_the_planned_audit_forecasts(project: Project) 
             cursor.execute("DELETE FROM audits")
 
 
-def test_what_cannot_be_audited_is_refused_before_anything_is_planned(looked_at: Project) -> None:
+def test_forecast_of_an_invalid_plan_is_refused(looked_at: Project) -> None:
     with refusal("measure-not-linear"):
         forecast_plan(looked_at, "nDCG@10", Goal("best"))
     with refusal("goal-run-not-audited"):

@@ -1,4 +1,4 @@
-"""The choice of a grader by one audit: labels equal to the judgments win, and others are compared with them."""
+"""Choice of a grader by one audit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.made.refusals import refusal
 
 
 def several(project: Project) -> None:
-    """An audit with a batch, and three graders: right, noisy, and one that gives 5 to all but one passage."""
+    """An audit with a batch, and three graders: right, noisy, and one that grades only three passages."""
     fill_audited(project)
     audit = design_audit(project, "a", "DCG@5", Goal("best"), batch_size=30, looks=2, seed=5, author="org")
     pairs = [(f"What of {query}?", f"{query}p{i}") for query in QUERIES for i in range(1, 10)]
@@ -32,7 +32,7 @@ def several(project: Project) -> None:
 project = filled_project(several)
 
 
-def test_the_grader_that_agrees_with_all_judgments_is_chosen_and_a_share_of_labels_is_shown(project: Project) -> None:
+def test_grader_that_matches_all_judgments_is_chosen(project: Project) -> None:
     audit = find_audit(project)
     with refusal("audit-without-batch", "a"):
         choose_grader(project, audit)
@@ -42,7 +42,7 @@ def test_the_grader_that_agrees_with_all_judgments_is_chosen_and_a_share_of_labe
     found = choose_grader(project, audit)
     by_name = {one.grader: one for one in found.graders}
     assert found.chosen == "right" == found.graders[0].grader
-    # All passages are judged now, so nothing is left to chance.
+    # All passages are judged now, so there is no sampling error.
     assert by_name["right"].correlation == pytest.approx(1)
     assert [name for name, one in by_name.items() if one.kept] == ["right"]
     assert by_name["few"].labelled < 0.1 < by_name[SPEC.name].labelled == 1
@@ -50,7 +50,7 @@ def test_the_grader_that_agrees_with_all_judgments_is_chosen_and_a_share_of_labe
     assert noisy.behind == noisy.low == noisy.high == pytest.approx(1 - noisy.correlation)
 
 
-def test_the_best_grader_stays_in_the_set_and_a_far_worse_one_leaves() -> None:
+def test_set_keeps_best_grader_and_drops_far_worse_one() -> None:
     dice = np.random.default_rng(3)
     w = dice.random((8, 400)) / 400
     gains = dice.random(400)

@@ -1,4 +1,4 @@
-"""What an audit says beyond its board: how much is needed, what labels mean, who plays two roles, the methods."""
+"""Further results of an audit: forecast, calibration, circularity, budget and methods."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ audited = filled_project(judged)
 @pytest.mark.parametrize(
     "goal", [Goal("best"), Goal("pair", "good", "fair"), Goal("width", half_width=0.05), Goal("budget", budget=30)]
 )
-def test_before_anything_is_judged_the_need_is_a_guess_and_says_so(audited: Project, goal: Goal) -> None:
+def test_forecast_before_any_judgment_is_a_guess(audited: Project, goal: Goal) -> None:
     found = forecast_audit(audited, design_audit(audited, "b", "P@3", goal, seed=1, author="org"))
     assert found.guessed and found.made == 0 and found.needed is not None
     widths = [one.width for one in found.curve]
@@ -53,13 +53,13 @@ def test_before_anything_is_judged_the_need_is_a_guess_and_says_so(audited: Proj
     assert all(one.width <= one.without_machine + 1e-9 for one in found.curve)
 
 
-def test_after_a_batch_the_need_comes_from_what_was_judged(audited: Project) -> None:
+def test_forecast_after_a_batch_uses_its_judgments(audited: Project) -> None:
     found = forecast_audit(audited, find_audit(audited))
     assert not found.guessed and found.made == audit_board(audited, find_audit(audited)).judged
     assert found.width is not None and found.needed is not None and found.needed <= found.frame
 
 
-def test_labels_are_told_in_judgments_and_a_min_rating_is_proposed_and_nothing_changes(audited: Project) -> None:
+def test_calibration_proposes_a_min_rating_and_changes_nothing(audited: Project) -> None:
     found = calibrate_labels(audited, find_audit(audited))
     assert sum(one.passages for one in found.meanings) == audit_board(audited, find_audit(audited)).frame
     for one in found.meanings:
@@ -71,7 +71,7 @@ def test_labels_are_told_in_judgments_and_a_min_rating_is_proposed_and_nothing_c
     assert named_graders(audited) == []
 
 
-def test_cut_points_are_fitted_to_judgments_and_become_a_new_grader_when_accepted(audited: Project) -> None:
+def test_accepted_cut_points_become_a_new_grader(audited: Project) -> None:
     spec = GraderSpec("similar", "embedding", "m", parameters={"cuts": [0.3, 0.4, 0.5, 0.6, 0.7]})
     rows = audited.rows("SELECT t.text, passage_id, rating FROM grades g JOIN question_texts t ON t.text_key ="
                         " g.question_text_key JOIN passages p ON p.text_key = g.passage_text_key")  # fmt: skip
@@ -94,12 +94,12 @@ def test_cut_points_are_fitted_to_judgments_and_become_a_new_grader_when_accepte
 
 
 @pytest.mark.parametrize("min_rating", range(1, 6))
-def test_the_min_rating_begins_where_people_begin_to_say_relevant(min_rating: int) -> None:
+def test_min_rating_starts_at_the_relevance_boundary(min_rating: int) -> None:
     cuts = rating_cuts((0.4, 0.4, np.inf), min_rating, np.linspace(0, 1, 100))
     assert len(cuts) == 5 and cuts[min_rating - 1] == 0.4 and list(cuts) == sorted(set(cuts))
 
 
-def test_where_a_model_plays_two_roles_it_is_said_and_its_favour_is_shown(audited: Project) -> None:
+def test_model_with_two_roles_is_reported_with_its_favour(audited: Project) -> None:
     audit = find_audit(audited)
     assert find_circularity(audited).warnings == [] and audit_board(audited, audit).favour is None
     state_families(audited, "grader", SPEC.fingerprint, ["GPT"], "org")
@@ -130,11 +130,11 @@ def test_where_a_model_plays_two_roles_it_is_said_and_its_favour_is_shown(audite
         ("sentence-transformers/all-MiniLM-L6-v2@sha256:53aa", "minilm"),
     ],
 )
-def test_the_name_of_a_model_tells_its_family(model: str, family: str) -> None:
+def test_model_family_is_derived_from_its_name(model: str, family: str) -> None:
     assert family_of(model) == family
 
 
-def test_the_methods_have_all_numbers(audited: Project) -> None:
+def test_methods_description_has_all_numbers(audited: Project) -> None:
     audit = find_audit(audited)
     board = audit_board(audited, audit)
     said = describe_methods(audited, audit)
@@ -148,7 +148,7 @@ def test_the_methods_have_all_numbers(audited: Project) -> None:
     assert mentions(describe_methods(audited, audit), "1 passage")
 
 
-def test_a_budget_is_spent_once_as_many_as_it_has_were_asked_for(audited: Project) -> None:
+def test_budget_goal_holds_once_the_budget_is_spent(audited: Project) -> None:
     goal = Goal("budget", budget=40)
     audit = design_audit(audited, "b", "P@3", goal, batch_size=15, seed=1, author="org")
     assert audit.looks == 3
@@ -158,14 +158,14 @@ def test_a_budget_is_spent_once_as_many_as_it_has_were_asked_for(audited: Projec
         told = audit_board(audited, audit).statement
         assert (told.holds, told.may_stop) == (number == 3, number == 3), told.says
     assert mentions(told.says, "40")
-    # More than the pool has cannot be judged, however much a budget has.
+    # A budget larger than the pool is spent once the whole pool is judged.
     whole = design_audit(audited, "c", "P@3", Goal("budget", budget=5_000), seed=1, author="org")
     draw_batch(audited, whole, "org", 1_000)
     judge_batch(audited, whole)
     assert audit_board(audited, whole).statement.holds
 
 
-def test_what_a_budget_takes_is_no_guess(audited: Project) -> None:
+def test_budget_forecast_is_given_and_capped_by_the_pool(audited: Project) -> None:
     frame = forecast_audit(audited, find_audit(audited)).frame
     for budget, told in (
         (10, ("10", str(frame), "0")),
@@ -176,7 +176,7 @@ def test_what_a_budget_takes_is_no_guess(audited: Project) -> None:
         assert found.guessed and found.given and all(mentions(found.description, number) for number in told)
 
 
-def test_an_audit_to_a_budget_spends_no_error_on_a_statement(audited: Project) -> None:
+def test_budget_audit_spends_no_error_on_a_conclusion(audited: Project) -> None:
     assert "power family" in describe_methods(audited, find_audit(audited))
     audit = design_audit(audited, "b", "P@3", Goal("budget", budget=10), seed=1, author="org")
     draw_batch(audited, audit, "org")

@@ -1,1 +1,1 @@
-"""Tests of the questions."""
+"""Tests of the question bank."""

@@ -1,4 +1,4 @@
-"""Assessors first: suggestions of a query wait for a person's own question."""
+"""Assessors first: suggestions for a query stay hidden until the assessor adds a question."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def put(project: Project) -> None:
     fill(project, [Question(f"{query}/a", query, f"What of {query}?") for query in ("q1", "q2")], {}, {})
 
 
-def test_suggestions_wait_for_an_own_question_and_no_longer(project: Project) -> None:
+def test_suggestions_wait_for_own_question(project: Project) -> None:
     put(project)
     assert bank.queries_awaiting_own(project, "ann") == frozenset()
     bank.set_assessors_first(project, True, "olga")
     assert bank.queries_awaiting_own(project, "tester") == frozenset()
     assert bank.queries_awaiting_own(project, "ann") == {"q1", "q2"}
-    # Another wording of a known question, or a question without text, is none of her own.
+    # Another wording of a known question, or a question without text, does not count as her own.
     bank.put_draft(project, "ann", replace(bank.list_questions(project, query_id="q1")[0], text="What of it?"))
     empty = bank.new_question("q1")
     bank.put_draft(project, "ann", empty)
@@ -42,7 +42,7 @@ def test_suggestions_wait_for_an_own_question_and_no_longer(project: Project) ->
     assert bank.queries_awaiting_own(project, "ann") == frozenset()
 
 
-def test_the_screen_hides_suggestions_until_then(project: Project) -> None:
+def test_screen_hides_suggestions_until_own_question(project: Project) -> None:
     put(project)
     bank.set_assessors_first(project, True, "olga")
     app = visit("question_bank", query="q1")
@@ -54,7 +54,7 @@ def test_the_screen_hides_suggestions_until_then(project: Project) -> None:
     assert not bank.assessors_first(project)
 
 
-def test_a_shell_turns_the_switch(
+def test_cli_turns_assessors_first_on_and_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exam = shell_on(put, tmp_path, monkeypatch, capsys)

@@ -37,7 +37,7 @@ def banked(project: Project) -> Project:
 
 @pytest.fixture(scope="module")
 def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same for tests in which nothing may change, one for all of them."""
+    """The same project, shared by tests that must not change it."""
     project = new_project(tmp_path_factory.mktemp("unchanged") / "p.duckdb")
     fill(project, [A, B, C], RATINGS, RUNS)
     yield project
@@ -53,7 +53,7 @@ def everything(project: Project) -> list:
     return [project.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in tables]
 
 
-def test_every_version_can_be_read_back(banked: Project):
+def test_every_version_is_readable(banked: Project):
     bank.save_version(banked, [replace(A, text="What is A really?", weight=2.0)], "reword a", "ann")
     bank.save_version(banked, [replace(B, active=False), replace(C, note="check")], "retire b", "bob")
     assert bank.list_questions(banked, 0) == []
@@ -66,12 +66,12 @@ def test_every_version_can_be_read_back(banked: Project):
 
 
 @pytest.mark.parametrize("version", [4, -1])
-def test_a_version_that_was_never_saved_is_refused(unchanged: Project, version: int):
+def test_unknown_version_is_refused(unchanged: Project, version: int):
     with refusal("unknown-bank-version", str(version)):
         bank.list_questions(unchanged, version)
 
 
-def test_history_tells_who_changed_a_question_and_how_it_read_before(banked: Project):
+def test_history_shows_author_and_earlier_wording(banked: Project):
     second = replace(A, text="What is A really?", note="clearer")
     bank.save_version(banked, [second], "reword", "ann")
     bank.save_version(banked, [replace(B, weight=3.0)], "not about a", "bob")
@@ -83,14 +83,14 @@ def test_history_tells_who_changed_a_question_and_how_it_read_before(banked: Pro
     assert bank.question_history(banked, "nobody") == []
 
 
-def test_saving_what_is_there_already_makes_no_version(banked: Project):
+def test_saving_no_changes_makes_no_version(banked: Project):
     before = everything(banked)
     assert bank.save_version(banked, [A, replace(B, text="  What is B? "), C], "again", "ann") is None
     assert bank.save_version(banked, [], "nothing", "ann") is None
     assert everything(banked) == before
 
 
-def test_a_full_question_comes_back_as_it_was_saved(banked: Project):
+def test_all_question_fields_survive_saving(banked: Project):
     full = Question(
         "q1/full", "q1", "Wählen Sie: «a» | b?", "choice", -0.5, False, "s1", "b", ("a, 1", 'b "two"'), "why\nnot"
     )
@@ -98,7 +98,7 @@ def test_a_full_question_comes_back_as_it_was_saved(banked: Project):
     assert bank.list_questions(banked, query_id="q1")[-1] == full
 
 
-def test_a_new_wording_needs_new_grades_and_the_old_one_still_has_its_own(banked: Project):
+def test_new_wording_needs_grades_and_old_keeps_its_own(banked: Project):
     assert to_grade(banked) == 0
     bank.save_version(banked, [replace(A, text="What is A really?")], "reword", "ann")
     assert to_grade(banked) == 2
@@ -107,7 +107,7 @@ def test_a_new_wording_needs_new_grades_and_the_old_one_still_has_its_own(banked
     assert banked.value("SELECT count(*) FROM question_texts WHERE text = ?", [A.text]) == 1
 
 
-def test_new_questions_come_after_the_others_and_changed_ones_keep_their_place(banked: Project):
+def test_new_questions_go_last_and_changed_keep_their_place(banked: Project):
     bank.save_version(banked, [Question("q1/z", "q1", "Z?"), Question("q1/y", "q1", "Y?")], "two more", "ann")
     bank.save_version(banked, [replace(A, weight=5.0)], "first", "ann")
     assert [q.question_id for q in bank.list_questions(banked)] == ["q1/a", "q1/b", "q1/z", "q1/y", "q2/c"]
@@ -126,9 +126,7 @@ def test_new_questions_come_after_the_others_and_changed_ones_keep_their_place(b
         (replace(B, weight=2.0), ("duplicate-question", "q1/b")),
     ],
 )
-def test_a_question_that_cannot_be_used_is_refused_and_nothing_of_the_save_is_kept(
-    unchanged: Project, bad: Question, reason: tuple[str, ...]
-):
+def test_invalid_question_is_refused_and_save_rolled_back(unchanged: Project, bad: Question, reason: tuple[str, ...]):
     before = everything(unchanged)
     with refusal(*reason):
         bank.save_version(unchanged, [replace(B, weight=9.0), bad], "mixed", "ann")
@@ -162,7 +160,7 @@ def grades_of(project: Project, text: str) -> dict[str, list[int]]:
     return found
 
 
-def test_a_question_known_by_id_takes_its_text_and_keeps_its_grades(placeholders: Project):
+def test_question_known_by_id_gets_text_and_keeps_grades(placeholders: Project):
     assert [q.text for q in bank.list_questions(placeholders, query_id="q1")][2:] == [None, None, None]
     import_bank(placeholders, [Question("q1/x", "q1", "What is X?")])
     assert grades_of(placeholders, "What is X?") == {"p1": [5]}
@@ -170,7 +168,7 @@ def test_a_question_known_by_id_takes_its_text_and_keeps_its_grades(placeholders
     assert to_grade(placeholders) == 1
 
 
-def test_ids_that_turn_out_to_have_one_text_share_its_grades_one_a_pair(placeholders: Project):
+def test_ids_with_the_same_text_share_one_grade_per_pair(placeholders: Project):
     import_bank(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "xyz"])
     assert grades_of(placeholders, "Same?") == {"p1": [5], "p2": [2]}
     texts = [q.text for q in bank.list_questions(placeholders, query_id="q1")]
@@ -178,20 +176,20 @@ def test_ids_that_turn_out_to_have_one_text_share_its_grades_one_a_pair(placehol
     assert to_grade(placeholders) == 0
 
 
-def test_an_id_whose_text_has_grades_already_adds_only_what_was_missing(placeholders: Project):
+def test_id_with_known_text_adds_only_missing_grades(placeholders: Project):
     import_bank(placeholders, [Question("q1/x", "q1", "Same?")])
     import_bank(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "yz"])
     assert grades_of(placeholders, "Same?") == {"p1": [5], "p2": [2]}
     assert bank.list_questions(placeholders, 2, "q1")[2:] == bank.list_questions(placeholders, query_id="q1")[2:]
 
 
-def test_a_question_without_text_can_be_retired_and_weighted(placeholders: Project):
+def test_question_without_text_can_be_retired_and_weighted(placeholders: Project):
     version = bank.save_version(placeholders, [Question("q1/x", "q1", None, weight=0.5, active=False)], "retire", "ann")
     assert version == 3
     assert bank.list_questions(placeholders, query_id="q1")[2] == Question("q1/x", "q1", None, weight=0.5, active=False)
 
 
-def test_the_overview_counts_questions_and_passages_of_every_query(banked: Project):
+def test_overview_counts_questions_and_passages_per_query(banked: Project):
     bank.save_version(banked, [replace(A, active=False)], "retire", "ann")
     with banked.transaction() as cursor:
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p3'")
@@ -222,7 +220,7 @@ saves = st.lists(
 
 @settings(max_examples=examples(6), suppress_health_check=[HealthCheck.too_slow])
 @given(saves)
-def test_any_version_reads_as_a_plain_model_of_the_saves_says(made: list[list[Question]]):
+def test_every_version_matches_a_plain_model(made: list[list[Question]]):
     with tempfile.TemporaryDirectory() as folder:
         project = new_project(Path(folder) / "p.duckdb")
         fill(project, [], {}, {"one": {"q1": ["p1"]}})
@@ -243,7 +241,7 @@ def test_any_version_reads_as_a_plain_model_of_the_saves_says(made: list[list[Qu
         project.close()
 
 
-def test_a_draft_is_stored_at_once_and_survives_the_end_of_the_process(tmp_path: Path):
+def test_draft_is_stored_at_once_and_survives_reopening(tmp_path: Path):
     project = new_project(tmp_path / "p.duckdb")
     fill(project, [A, B], {}, RUNS)
     changed = replace(A, text="Draft of A?", choices=("x", "y"))
@@ -255,7 +253,7 @@ def test_a_draft_is_stored_at_once_and_survives_the_end_of_the_process(tmp_path:
     project.close()
 
 
-def test_everyone_has_drafts_of_their_own(banked: Project):
+def test_each_author_has_own_drafts(banked: Project):
     put_draft(banked, "ann", replace(A, weight=2.0))
     put_draft(banked, "bob", replace(A, weight=3.0))
     put_draft(banked, "ann", replace(A, weight=4.0))
@@ -267,7 +265,7 @@ def test_everyone_has_drafts_of_their_own(banked: Project):
     assert list(list_drafts(banked, "ann")) == ["q1/a"]
 
 
-def test_drafts_stand_in_the_order_in_which_they_were_begun_and_can_be_taken_back_one_by_one(banked: Project):
+def test_drafts_keep_their_order_and_are_discarded_singly(banked: Project):
     added = replace(new_question("q1"), text="Something new?")
     for question in (replace(B, weight=2.0), added, replace(A, weight=2.0), replace(B, weight=3.0)):
         put_draft(banked, "ann", question)
@@ -277,13 +275,13 @@ def test_drafts_stand_in_the_order_in_which_they_were_begun_and_can_be_taken_bac
     assert list(list_drafts(banked, "ann")) == [added.question_id, "q1/a"]
 
 
-def test_a_draft_that_says_what_is_saved_vanishes(banked: Project):
+def test_draft_equal_to_saved_question_vanishes(banked: Project):
     put_draft(banked, "ann", replace(A, weight=2.0))
     put_draft(banked, "ann", A)
     assert list_drafts(banked, "ann") == {}
 
 
-def test_saving_drafts_makes_one_version_of_all_and_ends_them(banked: Project):
+def test_saving_drafts_makes_one_version_and_clears_them(banked: Project):
     put_draft(banked, "ann", replace(A, weight=2.0))
     put_draft(banked, "ann", replace(C, active=False))
     put_draft(banked, "ann", replace(new_question("q1"), text="Something new?"))
@@ -296,7 +294,7 @@ def test_saving_drafts_makes_one_version_of_all_and_ends_them(banked: Project):
     assert list(list_drafts(banked, "bob")) == ["q1/b"]
 
 
-def test_a_new_question_without_words_is_not_lost_by_saving(banked: Project):
+def test_empty_new_question_is_kept_when_saving_is_refused(banked: Project):
     empty = replace(new_question("q2"), answer_key="a sentence of a passage")
     put_draft(banked, "ann", empty)
     put_draft(banked, "ann", replace(A, weight=2.0))
@@ -307,14 +305,14 @@ def test_a_new_question_without_words_is_not_lost_by_saving(banked: Project):
 
 
 @pytest.mark.parametrize("note", ["", "  \n"])
-def test_a_save_without_a_note_says_what_changed(banked: Project, note: str):
+def test_save_without_note_summarizes_changes(banked: Project, note: str):
     put_draft(banked, "ann", replace(A, text="A, reworded?", weight=2.0))
     put_draft(banked, "ann", replace(new_question("q1"), text="Something new?"))
     assert save_drafts(banked, "ann", note) == 2
     assert bank.list_versions(banked)[0].note == "1 reworded, 1 added in query q1"
 
 
-def test_drafts_that_cannot_be_scored_are_kept_when_saving_is_refused(banked: Project):
+def test_invalid_drafts_are_kept_when_saving_is_refused(banked: Project):
     put_draft(banked, "ann", replace(A, weight=2.0))
     put_draft(banked, "ann", replace(B, text=" "))
     with refusal("empty-question", "q1/b"):
@@ -323,12 +321,12 @@ def test_drafts_that_cannot_be_scored_are_kept_when_saving_is_refused(banked: Pr
     assert bank.latest_version(banked) == 1
 
 
-def test_a_draft_about_an_unknown_query_is_refused(unchanged: Project):
+def test_draft_of_unknown_query_is_refused(unchanged: Project):
     with refusal("unknown-query", "q9"):
         put_draft(unchanged, "ann", new_question("q9"))
 
 
-def test_drafts_change_no_score(banked: Project):
+def test_drafts_do_not_change_scores(banked: Project):
     before = banked.version(cache.SCORES)
     put_draft(banked, "ann", replace(A, weight=2.0))
     assert banked.version(cache.SCORES) == before

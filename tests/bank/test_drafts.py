@@ -1,4 +1,4 @@
-"""Drafts: every step can be undone and done again, and two people's edits never swallow each other."""
+"""Drafts: every step can be undone and redone, and edits by two people never overwrite each other."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def text_of(project: Project, question_id: str) -> str | None:
     return bank.question_history(project, question_id)[0].question.text
 
 
-def test_steps_are_undone_from_the_last_to_the_first_and_done_again_in_order(banked: Project):
+def test_steps_are_undone_and_redone_in_order(banked: Project):
     wordings = [replace(A, text=text) for text in ("One?", "Two?", "Three?")]
     for wording in wordings:
         bank.put_draft(banked, "ann", wording)
@@ -58,7 +58,7 @@ def test_steps_are_undone_from_the_last_to_the_first_and_done_again_in_order(ban
     assert not bank.redo_step(banked, "ann")
 
 
-def test_what_was_changed_together_is_undone_together(banked: Project):
+def test_joint_changes_are_undone_together(banked: Project):
     bank.put_draft(banked, "ann", replace(B, text="B, reworded?"))
     several = {q.question_id: q for q in (replace(A, weight=2.0), replace(B, active=False), replace(C, note="n"), NEW)}
     bank.put_drafts(banked, "ann", list(several.values()))
@@ -73,7 +73,7 @@ def test_what_was_changed_together_is_undone_together(banked: Project):
     assert mine(banked) == several
 
 
-def test_a_new_step_after_undo_gives_up_what_was_undone(banked: Project):
+def test_new_step_after_undo_clears_redo(banked: Project):
     for text in ("One?", "Two?", "Three?"):
         bank.put_draft(banked, "ann", replace(A, text=text))
     bank.undo_step(banked, "ann")
@@ -85,7 +85,7 @@ def test_a_new_step_after_undo_gives_up_what_was_undone(banked: Project):
     assert mine(banked) == {"q1/a": replace(A, text="One?")}
 
 
-def test_what_changes_nothing_is_no_step_and_keeps_what_was_undone(banked: Project):
+def test_no_op_edit_is_no_step_and_keeps_redo(banked: Project):
     bank.put_draft(banked, "ann", replace(A, weight=2.0))
     bank.put_draft(banked, "ann", replace(A, weight=3.0))
     bank.undo_step(banked, "ann")
@@ -96,7 +96,7 @@ def test_what_changes_nothing_is_no_step_and_keeps_what_was_undone(banked: Proje
     assert bank.count_steps(banked, "ann") == (1, 1)
 
 
-def test_everyone_undoes_their_own_steps_only(banked: Project):
+def test_undo_affects_only_own_steps(banked: Project):
     bank.put_draft(banked, "ann", replace(A, weight=2.0))
     bank.put_draft(banked, "bob", replace(A, weight=3.0))
     assert bank.undo_step(banked, "ann")
@@ -104,7 +104,7 @@ def test_everyone_undoes_their_own_steps_only(banked: Project):
     assert (mine(banked), mine(banked, "bob")) == ({}, {"q1/a": replace(A, weight=3.0)})
 
 
-def test_a_step_that_is_refused_leaves_nothing_behind(banked: Project):
+def test_refused_step_changes_nothing(banked: Project):
     bank.put_draft(banked, "ann", replace(A, weight=2.0))
     bank.undo_step(banked, "ann")
     with refusal("unknown-query", "q9"):
@@ -112,7 +112,7 @@ def test_a_step_that_is_refused_leaves_nothing_behind(banked: Project):
     assert (mine(banked), bank.count_steps(banked, "ann")) == ({}, (0, 1))
 
 
-def test_steps_survive_the_end_of_the_process_and_end_with_saving(tmp_path: Path):
+def test_steps_survive_reopening_and_end_on_save(tmp_path: Path):
     path = tmp_path / "p.duckdb"
     project = new_project(path)
     fill(project, [A, B], {}, RUNS)
@@ -132,7 +132,7 @@ def test_steps_survive_the_end_of_the_process_and_end_with_saving(tmp_path: Path
 
 @pytest.fixture(scope="module")
 def shared_bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A project that many people draft in, and nobody saves."""
+    """A project in which many people draft but never save."""
     project = new_project(tmp_path_factory.mktemp("drafts") / "p.duckdb")
     fill(project, [A, B, C], {}, RUNS)
     yield project
@@ -159,7 +159,7 @@ acts = st.lists(
 
 @settings(max_examples=examples(12), suppress_health_check=[HealthCheck.too_slow])
 @given(acts)
-def test_any_editing_is_a_walk_on_a_list_of_states(shared_bank: Project, acts: list):
+def test_edits_move_along_a_list_of_states(shared_bank: Project, acts: list):
     author = next(people)
     saved = {q.question_id: asdict(q) for q in bank.list_questions(shared_bank)}
     states: list[dict[str, dict]] = [{}]
@@ -191,8 +191,8 @@ def test_any_editing_is_a_walk_on_a_list_of_states(shared_bank: Project, acts: l
         assert bank.count_steps(shared_bank, author) == (at, len(states) - 1 - at)
 
 
-def test_two_edits_of_different_fields_are_both_kept(banked: Project):
-    # A screen hands over the question as it was drawn, for both.
+def test_edits_of_different_fields_are_both_kept(banked: Project):
+    # A screen passes the question as rendered to both edits.
     bank.change_draft(banked, "ann", A, "text", "What is A really?")
     bank.change_draft(banked, "ann", A, "weight", 2.0)
     assert mine(banked) == {"q1/a": replace(A, text="What is A really?", weight=2.0)}
@@ -202,7 +202,7 @@ def test_two_edits_of_different_fields_are_both_kept(banked: Project):
     assert mine(banked) == {}
 
 
-def test_edits_from_several_windows_at_the_same_moment_are_all_kept(banked: Project):
+def test_concurrent_edits_from_several_windows_are_all_kept(banked: Project):
     edits = {
         "text": "What?",
         "weight": 2.0,
@@ -243,7 +243,7 @@ def test_edits_of_different_questions_merge(banked: Project):
 
 @pytest.fixture
 def disputed(banked: Project) -> Project:
-    """Ann has begun to reword A when Bob saves his wording of it; she changes C as well."""
+    """Bob saves a new wording of A while Ann has drafts of A and C."""
     bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
     bank.put_draft(banked, "ann", replace(C, weight=2.0))
     bank.save_version(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
@@ -253,7 +253,7 @@ def disputed(banked: Project) -> Project:
 DISPUTE = bank.Conflict(A, replace(A, text="A by Bob?"), replace(A, text="A by Ann?"), "bob", "bob's")
 
 
-def test_a_question_that_two_people_changed_is_a_conflict_and_is_not_saved(disputed: Project):
+def test_conflicting_question_is_not_saved(disputed: Project):
     assert bank.list_conflicts(disputed, "ann") == [DISPUTE]
     assert bank.list_conflicts(disputed, "bob") == []
     with refusal("open-conflicts", "1"):
@@ -262,7 +262,7 @@ def test_a_question_that_two_people_changed_is_a_conflict_and_is_not_saved(dispu
     assert list(mine(disputed)) == ["q1/a", "q2/c"]
 
 
-def test_keeping_mine_leaves_theirs_in_the_history(disputed: Project):
+def test_keeping_mine_leaves_theirs_in_history(disputed: Project):
     bank.settle_conflict(disputed, "ann", "q1/a", "mine")
     assert bank.list_conflicts(disputed, "ann") == []
     assert bank.save_drafts(disputed, "ann", "ann's") == 3
@@ -270,7 +270,7 @@ def test_keeping_mine_leaves_theirs_in_the_history(disputed: Project):
     assert told == [("ann", "A by Ann?"), ("bob", "A by Bob?"), ("tester", A.text)]
 
 
-def test_a_settled_conflict_comes_back_when_they_save_again(disputed: Project):
+def test_settled_conflict_returns_when_they_save_again(disputed: Project):
     bank.settle_conflict(disputed, "ann", "q1/a", "mine")
     bank.save_version(disputed, [replace(A, text="A by Bob, again?")], "bob's second", "bob")
     (found,) = bank.list_conflicts(disputed, "ann")
@@ -278,7 +278,7 @@ def test_a_settled_conflict_comes_back_when_they_save_again(disputed: Project):
     assert found.mine == DISPUTE.mine
 
 
-def test_keeping_theirs_gives_up_mine_until_that_is_undone(disputed: Project):
+def test_keeping_theirs_drops_mine_until_undone(disputed: Project):
     bank.settle_conflict(disputed, "ann", "q1/a", "theirs")
     assert bank.list_conflicts(disputed, "ann") == []
     assert list(mine(disputed)) == ["q2/c"]
@@ -290,13 +290,13 @@ def test_keeping_theirs_gives_up_mine_until_that_is_undone(disputed: Project):
     assert (text_of(disputed, "q1/a"), bank.list_questions(disputed)[-1].weight) == ("A by Bob?", 2.0)
 
 
-def test_undoing_keep_theirs_asks_the_question_again(disputed: Project):
+def test_undoing_keep_theirs_reopens_conflict(disputed: Project):
     bank.settle_conflict(disputed, "ann", "q1/a", "theirs")
     bank.undo_step(disputed, "ann")
     assert bank.list_conflicts(disputed, "ann") == [DISPUTE]
 
 
-def test_a_draft_that_redo_brings_back_does_not_swallow_what_was_saved_meanwhile(banked: Project):
+def test_redone_draft_conflicts_with_a_later_save(banked: Project):
     bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
     bank.undo_step(banked, "ann")
     bank.save_version(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
@@ -304,14 +304,14 @@ def test_a_draft_that_redo_brings_back_does_not_swallow_what_was_saved_meanwhile
     assert bank.list_conflicts(banked, "ann") == [DISPUTE]
 
 
-def test_an_edit_on_a_screen_that_is_out_of_date_does_not_swallow_what_was_saved_meanwhile(banked: Project):
+def test_edit_on_outdated_screen_conflicts_with_a_later_save(banked: Project):
     bank.save_version(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
     bank.change_draft(banked, "ann", A, "weight", 2.0)
     (found,) = bank.list_conflicts(banked, "ann")
     assert (found.base, found.theirs, found.mine) == (A, replace(A, text="A by Bob?"), replace(A, weight=2.0))
 
 
-def test_the_same_change_by_both_is_no_conflict_and_no_version(banked: Project):
+def test_same_change_by_both_makes_no_conflict_or_version(banked: Project):
     both = replace(A, text="A by both?")
     bank.put_draft(banked, "ann", both)
     bank.save_version(banked, [both], "bob's", "bob")
@@ -320,7 +320,7 @@ def test_the_same_change_by_both_is_no_conflict_and_no_version(banked: Project):
     assert (mine(banked), bank.latest_version(banked)) == ({}, 2)
 
 
-def test_a_change_that_they_took_back_is_no_conflict(banked: Project):
+def test_change_they_reverted_is_no_conflict(banked: Project):
     bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
     bank.save_version(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
     bank.save_version(banked, [A], "back", "bob")
@@ -329,13 +329,13 @@ def test_a_change_that_they_took_back_is_no_conflict(banked: Project):
     assert text_of(banked, "q1/a") == "A by Ann?"
 
 
-def test_a_question_that_they_retired_is_a_conflict(banked: Project):
+def test_question_they_retired_is_a_conflict(banked: Project):
     bank.put_draft(banked, "ann", replace(A, weight=2.0))
     bank.save_version(banked, [replace(A, active=False)], "bob's", "bob")
     assert [c.theirs.active for c in bank.list_conflicts(banked, "ann")] == [False]
 
 
-def test_a_moved_question_is_drafted_at_its_place_and_saved_there(banked: Project):
+def test_moved_question_is_drafted_and_saved_in_place(banked: Project):
     a, b, _ = bank.list_questions(banked)
     bank.put_drafts(banked, "ann", [replace(a, position=b.position), replace(b, position=a.position)])
     assert bank.drafted_bank(banked, "ann", "q1") == [B, A]
@@ -345,13 +345,13 @@ def test_a_moved_question_is_drafted_at_its_place_and_saved_there(banked: Projec
     assert bank.list_questions(banked, 1, "q1") == [A, B]
 
 
-def test_edits_hold_every_question_of_the_drafted_queries_without_empty_new_ones(banked: Project):
+def test_edits_hold_all_questions_except_empty_new_ones(banked: Project):
     bank.put_drafts(banked, "ann", [replace(B, weight=2.0), bank.new_question("q1", "  ")])
     assert bank.drafted_edits(banked, "ann") == {"q1": [A, replace(B, weight=2.0)]}
     assert bank.drafted_edits(banked, "bob") == {}
 
 
-def test_a_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "old.duckdb"
     with monkeypatch.context() as old_program:
         old_program.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
@@ -387,7 +387,7 @@ def test_a_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch
     project.close()
 
 
-def test_rewording_leaves_the_place_to_whoever_moves_the_question(project: Project) -> None:
+def test_reweighting_keeps_another_authors_move(project: Project) -> None:
     asked = [Question(f"q1/{name}", "q1", f"{name}?") for name in "abc"]
     fill(project, asked, {}, {"x": {"q1": ["p1"]}})
     seen = bank.list_questions(project)
@@ -403,13 +403,13 @@ def test_rewording_leaves_the_place_to_whoever_moves_the_question(project: Proje
 
 
 def contents(project: Project) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of all tables but those of drafts, and the one that says whether the file is closed."""
+    """Return all rows of all tables except drafts and settings, which record if the file is closed."""
     tables = [name for (name,) in project.rows("SELECT table_name FROM duckdb_tables()")]
     others = [name for name in tables if "draft" not in name and name != "settings"]
     return {name: sorted(project.rows(f"FROM {name}"), key=repr) for name in others}
 
 
-def test_an_edit_writes_to_drafts_alone(banked: Project):
+def test_edit_writes_only_to_draft_tables(banked: Project):
     before = contents(banked)
     assert len(before) > 20
     bank.put_drafts(banked, "ann", [replace(A, text="One?"), NEW])
@@ -425,14 +425,14 @@ def test_an_edit_writes_to_drafts_alone(banked: Project):
     assert mine(banked).keys() == {"q1/a", "q1/b"}
 
 
-def test_nothing_but_their_own_tables_shows_drafts(project: Project):
+def test_no_macro_or_view_reads_drafts(project: Project):
     macros = project.rows("SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal")
     views = project.rows("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal")
     assert macros
     assert [name for name, sql in macros + views if "draft" in str(sql)] == []
 
 
-def test_after_an_edit_nothing_is_asked_again_but_about_drafts(banked: Project, monkeypatch: pytest.MonkeyPatch):
+def test_edit_invalidates_only_cached_drafts(banked: Project, monkeypatch: pytest.MonkeyPatch):
     asked: list[object] = []
     read = Project._read
     monkeypatch.setattr(Project, "_read", lambda project, work: asked.append(work) or read(project, work))

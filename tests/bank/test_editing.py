@@ -1,4 +1,4 @@
-"""What a person does to questions, and how a new wording is shown beside the old one."""
+"""Edits of questions, and the difference between an old and a new wording."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ e.g. what?
 """
 
 
-def test_pasted_lines_lose_bullets_numbers_blanks_and_repetitions():
+def test_pasting_strips_bullets_numbers_blanks_and_duplicates():
     found, again = paste_questions("q1", PASTED, "s1")
     assert [q.text for q in found] == [
         "What is salt?",
@@ -70,20 +70,20 @@ def test_pasted_lines_lose_bullets_numbers_blanks_and_repetitions():
     assert paste_questions("q1", " \n\n- \n") == ([], 0)
 
 
-def test_a_pasted_question_that_is_asked_already_is_not_asked_twice():
+def test_pasted_question_already_active_is_skipped():
     retired_one = replace(OTHER, active=False)
     found, again = paste_questions("q1", f"- {FULL.text}\n2. Why?\n{OTHER.text}\nWhy?", known=[FULL, retired_one])
     assert ([q.text for q in found], again) == (["Why?", OTHER.text], 2)
 
 
-def test_a_duplicate_says_the_same_under_an_id_of_its_own():
+def test_duplicate_has_same_content_and_new_id():
     copy = duplicate_question(FULL)
     assert copy.question_id != FULL.question_id
     assert replace(copy, question_id=FULL.question_id) == FULL
     assert duplicate_question(FULL).question_id != copy.question_id
 
 
-def test_a_duplicate_stands_after_its_original_before_and_after_saving(project: Project):
+def test_duplicate_follows_original_before_and_after_saving(project: Project):
     fill(project, [Question(f"q1/{i}", "q1", f"{i}?") for i in range(3)], {}, {})
     copy = replace(duplicate_question(bank.list_questions(project)[0]), text="copy?")
     bank.put_draft(project, "ann", copy)
@@ -93,7 +93,7 @@ def test_a_duplicate_stands_after_its_original_before_and_after_saving(project: 
     assert [q.text for q in bank.list_questions(project)] == expected
 
 
-def test_a_split_retires_the_question_and_gives_its_settings_to_the_parts():
+def test_split_retires_question_and_parts_inherit_settings():
     old, *parts = split_question(FULL, [" Who? ", "", "When?", "  "])
     assert old == replace(FULL, active=False)
     assert [part.text for part in parts] == ["Who?", "When?"]
@@ -104,19 +104,19 @@ def test_a_split_retires_the_question_and_gives_its_settings_to_the_parts():
 
 
 @pytest.mark.parametrize("parts", [[], ["Who?"], ["Who?", " \t"]])
-def test_a_split_into_one_is_refused(parts: list[str]):
+def test_split_into_fewer_than_two_is_refused(parts: list[str]):
     with refusal("too-few-questions"):
         split_question(FULL, parts)
 
 
-def test_a_merge_retires_the_questions_and_keeps_the_greatest_weight():
+def test_merge_retires_questions_and_keeps_largest_weight():
     one, *old = merge_questions([FULL, OTHER], " Who, when and where? ")
     assert old == [replace(FULL, active=False), replace(OTHER, active=False)]
     assert (one.text, one.weight, one.active, one.query_id) == ("Who, when and where?", 3.0, True, "q1")
     assert one.question_id not in ("q1/a", "q1/b")
 
 
-def test_a_merge_with_a_retired_question_is_not_retired():
+def test_merge_of_retired_and_active_is_active():
     assert merge_questions([replace(FULL, active=False), OTHER], "Both?")[0].active
     assert not merge_questions(retire_questions([FULL, OTHER]), "Both?")[0].active
 
@@ -130,12 +130,12 @@ def test_a_merge_with_a_retired_question_is_not_retired():
         ([FULL, OTHER], "  ", "empty-question"),
     ],
 )
-def test_a_merge_that_makes_no_sense_is_refused(questions: list[Question], text: str, reason: str):
+def test_invalid_merge_is_refused(questions: list[Question], text: str, reason: str):
     with refusal(reason):
         merge_questions(questions, text)
 
 
-def test_several_questions_are_weighted_retired_and_restored_at_once():
+def test_several_questions_are_changed_at_once():
     assert reweight_questions([FULL, OTHER], -1.0) == [replace(FULL, weight=-1.0), replace(OTHER, weight=-1.0)]
     off = retire_questions([FULL, OTHER])
     assert [q.active for q in off] == [False, False]
@@ -143,20 +143,20 @@ def test_several_questions_are_weighted_retired_and_restored_at_once():
 
 
 def in_order(saved: list[Question], changed: list[Question]) -> list[Question]:
-    """The questions with some of them changed, as a screen orders them: those without a place at the end."""
+    """Return the questions with changes applied, in screen order: those without a position go last."""
     new = {question.question_id: question for question in changed}
     now = [new.get(question.question_id, question) for question in saved]
     return sorted(now, key=lambda q: float("inf") if q.position is None else q.position)
 
 
-# Places of saved questions: with gaps, not from 0, shared by duplicates; None for new ones, at the end.
+# Positions of saved questions have gaps, start above 0 and repeat for duplicates. New questions have None.
 places = st.tuples(st.lists(st.integers(3, 12), max_size=5).map(sorted), st.integers(0, 3)).map(
     lambda found: [*found[0], *[None] * found[1]]
 )
 
 
 @given(places.filter(len), st.data())
-def test_moving_exchanges_two_neighbours_and_moving_back_restores_the_order(places: list[int | None], data):
+def test_moving_swaps_neighbours_and_moving_back_restores_order(places: list[int | None], data):
     questions = [Question(f"q1/{i}", "q1", f"{i}?", position=place) for i, place in enumerate(places)]
     at = data.draw(st.integers(0, len(questions) - 1))
     by = data.draw(st.sampled_from([-1, 1]))
@@ -179,7 +179,7 @@ def test_moving_exchanges_two_neighbours_and_moving_back_restores_the_order(plac
         assert [q.position for q in back] == places
 
 
-def test_a_new_question_moves_one_place_at_a_time_in_any_query_and_keeps_it_when_saved(project: Project):
+def test_new_question_moves_one_place_and_keeps_it_when_saved(project: Project):
     fill(project, [Question(f"{q}/{i}", q, f"{i}?") for q in ("q1", "q2") for i in range(3)], {}, {})
     new = bank.new_question("q2", "new?")
     bank.put_draft(project, "ann", new)
@@ -193,7 +193,7 @@ def test_a_new_question_moves_one_place_at_a_time_in_any_query_and_keeps_it_when
     assert [q.text for q in bank.list_questions(project, query_id="q2")] == ["0?", "1?", "new?", "2?"]
 
 
-def test_moving_there_and_back_leaves_no_draft(project: Project):
+def test_moving_and_moving_back_leaves_no_draft(project: Project):
     fill(project, [Question(f"q1/{i}", "q1", f"{i}?") for i in range(3)], {}, {})
     for by in (1, -1):
         bank.put_drafts(project, "ann", move_question(bank.drafted_bank(project, "ann", "q1"), "q1/0", by))
@@ -204,7 +204,7 @@ wordings = st.text(alphabet=st.sampled_from("ab é?,. \n\t-_1"), max_size=20) | 
 
 
 @given(wordings, wordings)
-def test_a_difference_gives_both_wordings_back(before: str, after: str):
+def test_difference_contains_both_wordings(before: str, after: str):
     found = word_difference(before, after)
     assert "".join(text for tag, text in found if tag != "added") == before
     assert "".join(text for tag, text in found if tag != "removed") == after
@@ -213,7 +213,7 @@ def test_a_difference_gives_both_wordings_back(before: str, after: str):
         assert {tag for tag, _ in found} <= {"same"}
 
 
-def test_a_difference_is_made_of_whole_words():
+def test_difference_uses_whole_words():
     assert word_difference("Where does salt come from?", "Where does the salt come from, mostly?") == [
         ("same", "Where does"),
         ("added", " the"),
@@ -224,7 +224,7 @@ def test_a_difference_is_made_of_whole_words():
     assert word_difference("saltier", "salty") == [("removed", "saltier"), ("added", "salty")]
 
 
-def test_a_retired_original_and_its_parts_are_one_version(project: Project):
+def test_split_is_saved_as_one_version_and_reverted(project: Project):
     fill(project, [replace(FULL, subtopic_id=None), OTHER], {}, {})
     bank.put_drafts(project, "ann", split_question(bank.list_questions(project)[0], ["Who?", "When?"]))
     assert bank.save_drafts(project, "ann", "split") == 2
@@ -234,6 +234,6 @@ def test_a_retired_original_and_its_parts_are_one_version(project: Project):
     assert [q.text for q in bank.list_questions(project) if q.active] == [FULL.text, "Where?"]
 
 
-def test_a_wording_that_is_all_new_is_not_mixed_with_the_old_one() -> None:
+def test_unrelated_wordings_are_not_interleaved() -> None:
     before, after = "Can caffeine be a narcotic?", "Does the passage name a drug that is one in law?"
     assert word_difference(before, after) == [("removed", before), ("added", after)]

@@ -1,4 +1,4 @@
-"""One name for a grader: whatever a command prints, every command takes."""
+"""Names of graders: every command accepts the names that commands print."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def grade_twice(project: Project) -> None:
 
 @pytest.fixture
 def several(tmp_path: Path) -> Iterator[Project]:
-    """A project that two graders graded: one that is set up as `mine`, one that is known by its grades only."""
+    """A project graded by two graders: one set up as `mine`, one known only by its grades."""
     project = made_project(tmp_path / "p.duckdb", grade_twice)
     yield project
     project.close()
 
 
-def test_every_name_means_the_same_grader_for_reading_and_for_grading(several: Project) -> None:
+def test_every_name_finds_the_same_grader(several: Project) -> None:
     mine = next(one for one in list_of_graders(several) if one.also == ("mine",))
     for name in (mine.name, mine.fingerprint, "mine"):
         assert find_grader(several, name).spec.fingerprint == mine.fingerprint
         assert make_grader(*grader_settings(several, name)).spec.fingerprint == mine.fingerprint
 
 
-def test_a_method_means_the_grader_of_that_method_unless_there_are_several(several: Project) -> None:
+def test_ambiguous_method_name_is_refused(several: Project) -> None:
     with refusal("ambiguous-grader", "self-rating", "test"):
         find_grader(several, "self-rating")
     assert grader_settings(several, "embedding") == ("embedding", {})
@@ -59,7 +59,7 @@ def test_a_method_means_the_grader_of_that_method_unless_there_are_several(sever
         find_grader(several, "embedding")
 
 
-def test_a_grader_that_cannot_be_asked_says_what_to_do(several: Project) -> None:
+def test_grader_without_settings_gets_a_hint(several: Project) -> None:
     with refusal("unknown-grader-settings"):
         grader_settings(several, SPEC.name)
     assert "exam graders add" in how_to_grade(several, SPEC)
@@ -68,7 +68,7 @@ def test_a_grader_that_cannot_be_asked_says_what_to_do(several: Project) -> None
     assert shlex.split(command) == ["exam", "grade", "--grader", mine.name, "--run", "a run"]
 
 
-def test_a_name_is_given_once(several: Project) -> None:
+def test_duplicate_name_is_refused(several: Project) -> None:
     for name in ("embedding", SPEC.name):
         with refusal("name-taken"):
             save_named_grader(several, name, "self-rating", ENDPOINT, "ann")
@@ -78,7 +78,7 @@ def test_a_name_is_given_once(several: Project) -> None:
     assert remembered.name not in {one.spec.name for one in (find_grader(several, None), find_grader(several, "mine"))}
 
 
-def test_the_list_says_what_boards_show_and_what_can_be_asked(several: Project) -> None:
+def test_list_shows_default_and_usable_graders(several: Project) -> None:
     save_named_grader(several, "waiting", "self-rating", ENDPOINT | {"model": "other"}, "ann")
     found = {one.name: (one.shown, one.can_grade, one.grades) for one in list_of_graders(several)}
     assert found == {
@@ -88,7 +88,7 @@ def test_the_list_says_what_boards_show_and_what_can_be_asked(several: Project) 
     }
 
 
-def test_the_commands_take_and_print_the_names(
+def test_commands_accept_and_print_names(
     exam: Exam,  # noqa: F811
     several: Project,
     monkeypatch: pytest.MonkeyPatch,
@@ -106,10 +106,10 @@ def test_the_commands_take_and_print_the_names(
     assert f"1 pair ungraded, 0 failed. Run: exam grade --grader '{made.spec.name}' --run sys" in hint
 
 
-def test_a_grader_that_an_earlier_version_kept_under_another_fingerprint_is_found_by_every_name(
+def test_grader_with_earlier_fingerprint_is_found_by_every_name(
     project: Project,
 ) -> None:
-    """Earlier versions put the usual number format down where it was named, this one never does."""
+    """Earlier versions stored the default number format if it was given; this version never does."""
     fill(project, [A], {}, RUNS)
     now = save_named_grader(project, "mine", "choice", {"dtype": "float32", "device": "cpu"}, "ann").spec
     earlier = replace(now, parameters={**now.parameters, "dtype": "float32"})

@@ -1,4 +1,4 @@
-"""What is kept of an item beside its question: it comes with a proposal, is replaced in the open, and goes along."""
+"""Facts of exam items: they come with proposals, changes are logged, and exports contain them."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def coast(project: Project) -> Project:
 
 
 def accepted(project: Project) -> Project:
-    """The same with the item in the bank."""
+    """Accept all proposals, save the items in the bank and return the project."""
     bank.accept_proposals(project, [one.key for one in list_proposals(project)], "ann")
     save_drafts(project, "ann", "the first items")
     return project
 
 
-def test_an_item_is_proposed_until_a_person_accepts_and_saves_it(coast: Project) -> None:
+def test_item_is_proposed_until_accepted_and_saved(coast: Project) -> None:
     (proposed,) = proposed_items(coast)
     assert replace(proposed, proposal_key=None) == replace(ITEM, raw=None)
     assert exam_items(coast) == []
@@ -70,7 +70,7 @@ def test_an_item_is_proposed_until_a_person_accepts_and_saves_it(coast: Project)
     assert exam_items(coast, "other") == [] and exam_items(coast, version=0) == []
 
 
-def test_an_item_that_was_accepted_twice_is_there_once(coast: Project) -> None:
+def test_item_accepted_twice_appears_once(coast: Project) -> None:
     accepted(coast)
     bank.reopen_proposals(coast, [one.key for one in list_proposals(coast, states=("accepted",))], "ann")
     accepted(coast)
@@ -78,16 +78,16 @@ def test_an_item_that_was_accepted_twice_is_there_once(coast: Project) -> None:
     assert coast.value("SELECT count(*) FROM items") == 1
 
 
-def test_a_version_has_the_words_of_its_time(coast: Project) -> None:
+def test_version_keeps_its_wording(coast: Project) -> None:
     accepted(coast)
     (question,) = bank.list_questions(coast)
     bank.save_version(coast, [replace(question, text=TEXT.replace("hour", "day"), answer_key="b")], "reworded", "ann")
     assert [one.text for one in exam_items(coast, version=1)] == [TEXT]
     now = exam_items(coast)[0]
-    assert (now.text, now.key) == (TEXT.replace("hour", "day"), "Slack water"), "a letter names the text of its choice"
+    assert (now.text, now.key) == (TEXT.replace("hour", "day"), "Slack water"), "a letter means the text of its choice"
 
 
-def test_a_question_whose_key_is_no_choice_is_an_item_without_a_key(coast: Project) -> None:
+def test_question_without_valid_key_is_item_without_key(coast: Project) -> None:
     made = Question("exam/x", "exam", TEXT, "choice", answer_key="The sun", choices=("A) one", "B) two"))
     plain = Question("exam/y", "exam", "No choices?")
     bank.save_version(coast, [made, plain], "by hand", "ann")
@@ -96,7 +96,7 @@ def test_a_question_whose_key_is_no_choice_is_an_item_without_a_key(coast: Proje
     assert item.choices == item.discriminators == ("one", "two")
 
 
-def test_retiring_goes_through_drafts_and_can_be_undone(coast: Project) -> None:
+def test_retiring_goes_through_drafts_and_is_reversible(coast: Project) -> None:
     accepted(coast)
     retire_exam_items(coast, [ITEM.question_id], "bob")
     assert exam_items(coast)[0].active
@@ -108,14 +108,14 @@ def test_retiring_goes_through_drafts_and_can_be_undone(coast: Project) -> None:
         retire_exam_items(coast, ["exam/y"], "bob")
 
 
-def test_a_topic_or_source_is_replaced_and_the_log_says_by_what(coast: Project) -> None:
+def test_changed_topic_and_source_are_logged(coast: Project) -> None:
     accepted(coast)
     assert set_item(coast, [ITEM.question_id], "ann", topic=" coast \n life ", source_passage_id="wind") == 1
     assert item_facts(coast)[ITEM.question_id] == ItemFacts("wind", "coast life", "Question: ...", 42)
     (act,) = [one for one in list_actions(coast).acts if one.act == "set item"]
     assert act.said == f"set topic; source of question “{TEXT}” to coast life, wind"
     assert act.detail["before"] == {"topic": "sea", "source": "tides"}
-    assert set_item(coast, [ITEM.question_id], "ann", topic="coast life") == 0, "what is there already is no change"
+    assert set_item(coast, [ITEM.question_id], "ann", topic="coast life") == 0, "the same topic is no change"
     set_item(coast, [ITEM.question_id], "ann", topic="")
     assert item_facts(coast)[ITEM.question_id].topic is None
 
@@ -129,7 +129,7 @@ def test_a_topic_or_source_is_replaced_and_the_log_says_by_what(coast: Project) 
         lambda project: set_categories(project, ["exam/y"], "bloom", ["Applying"], "ann"),
     ],
 )
-def test_what_cannot_be_kept_of_an_item_changes_nothing(coast: Project, change: Callable[[Project], object]) -> None:
+def test_invalid_item_facts_change_nothing(coast: Project, change: Callable[[Project], object]) -> None:
     accepted(coast)
     before = (item_facts(coast), list_actions(coast).total)
     with pytest.raises(InputError):
@@ -137,7 +137,7 @@ def test_what_cannot_be_kept_of_an_item_changes_nothing(coast: Project, change: 
     assert (item_facts(coast), list_actions(coast).total) == before
 
 
-def test_everything_of_items_goes_out_and_comes_back(coast: Project, tmp_path: Path) -> None:
+def test_item_facts_survive_export_and_import(coast: Project, tmp_path: Path) -> None:
     other = replace(DRAFTED, item=DraftedItem("exam/b", CHOICES, "The moon"))
     coast.write(lambda cursor: bank.add_generations(cursor, [other], "ann"))
     bank.accept_proposals(coast, [list_proposals(coast)[0].key], "ann")
@@ -164,7 +164,7 @@ def test_everything_of_items_goes_out_and_comes_back(coast: Project, tmp_path: P
         ("UPDATE item_categories SET scheme = 'colour'", "item_categories unknown-scheme"),
     ],
 )
-def test_rows_that_no_item_can_have_are_found(coast: Project, statement: str, fault: str) -> None:
+def test_invalid_item_rows_are_found(coast: Project, statement: str, fault: str) -> None:
     accepted(coast)
     set_categories(coast, [ITEM.question_id], "bloom", ["Applying"], "ann")
     with coast.transaction() as cursor:
@@ -173,7 +173,7 @@ def test_rows_that_no_item_can_have_are_found(coast: Project, statement: str, fa
         assert fault in {f"{found.table} {found.code}" for found in find_faults(cursor)}
 
 
-def test_a_damaged_export_of_items_is_refused(coast: Project, tmp_path: Path) -> None:
+def test_damaged_export_of_items_is_refused(coast: Project, tmp_path: Path) -> None:
     accepted(coast)
     with coast.transaction() as cursor:
         cursor.execute("UPDATE items SET topic = ''")

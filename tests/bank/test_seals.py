@@ -1,4 +1,4 @@
-"""Sealed questions: drawn by a seed, hidden from everyone but their authors and from files, and used to find leaks."""
+"""Sealed questions: drawn by a seed, visible only to their authors, absent from files, and used to find leaks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUNS = ("cheat", "fair", "good", "poor")
 
 
 def put(project: Project) -> None:
-    """Put eight queries with six questions each, and four systems of which the first answers all but sealed ones."""
+    """Add eight queries with six questions each and four systems; `cheat` answers only unsealed questions."""
     questions = [Question(f"{query}/{i}", query, f"Secret {i} of {query}?") for query in QUERIES for i in range(6)]
     sealed = {one for ids in drawn(questions).values() for one in ids}
     share = {"good": 4, "fair": 3, "poor": 1}
@@ -48,7 +48,7 @@ def put(project: Project) -> None:
 
 
 def drawn(questions: list[Question]) -> dict[str, list[str]]:
-    """Return the questions that the seed 3 draws."""
+    """Return the questions drawn with seed 3."""
     import random
 
     return {
@@ -62,7 +62,7 @@ def drawn(questions: list[Question]) -> dict[str, list[str]]:
 project = filled_project(put)
 
 
-def test_the_seed_draws_the_same_questions_and_a_leak_is_found(project: Project) -> None:
+def test_seed_draws_same_questions_and_leak_is_found(project: Project) -> None:
     found = bank.seal_questions(project, "olga", seed=3)
     assert found == drawn(bank.list_questions(project))
     assert sealed_questions(project) == {one for ids in found.values() for one in ids}
@@ -78,13 +78,13 @@ def test_the_seed_draws_the_same_questions_and_a_leak_is_found(project: Project)
 
 
 @pytest.mark.parametrize(("per_query", "code"), [(1, "too-few-seals"), (4, "too-few-questions")])
-def test_too_few_or_too_many_sealed_questions_are_refused(project: Project, per_query: int, code: str) -> None:
+def test_invalid_number_of_sealed_questions_is_refused(project: Project, per_query: int, code: str) -> None:
     with refusal(code):
         bank.seal_questions(project, "olga", per_query)
     assert sealed_questions(project) == frozenset()
 
 
-def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Project) -> None:
+def test_sealed_questions_are_hidden_from_others_and_files(project: Project) -> None:
     ids = bank.seal_questions(project, "olga", seed=3)["q1"]
     texts = [q.text or "" for q in bank.list_questions(project) if q.question_id in ids]
     author, other = project.seen_by("tester"), project.seen_by("ben")
@@ -102,7 +102,7 @@ def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Projec
     for way in ways:
         assert not [text for text in texts if text in repr(way(other))]
     assert all(text in repr(ways[0](author)) for text in texts)
-    # A file may reach anyone, so it leaves them out for their author, too.
+    # A file may reach anyone, so it omits sealed questions even for their author.
     files = [
         exporting.bank_jsonl,
         exporting.bank_csv,
@@ -127,7 +127,7 @@ def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Projec
     assert all(text in exporting.bank_jsonl(other) for text in texts)
 
 
-def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(project: Project, tmp_path: Path) -> None:
+def test_notes_drafts_proposals_and_trials_hide_sealed_questions(project: Project, tmp_path: Path) -> None:
     asked = [one for one in bank.list_questions(project) if one.query_id == "q1"]
     drafted = tuple(f"Drafted secret {number}?" for number in range(len(asked) + 2))
     reply = bank.Generation("question", "q1", "m", "p", "0" * 64, drafted, "")
@@ -138,7 +138,7 @@ def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(project: Pro
     bank.save_version(project, [replace(one, weight=2.0) for one in asked], "Paraphrases the hidden ones", "tester")
     elsewhere = [replace(one, weight=2.0) for one in bank.list_questions(project) if one.query_id == "q2"][:1]
     bank.save_version(project, elsewhere, f"Quotes {' '.join(one.text or '' for one in asked)}", "tester")
-    # One more than the other questions, so that a drafted one is among them, whatever its id.
+    # One more than the other questions, so that at least one drafted question is sealed.
     ids = bank.seal_questions(project, "olga", len(asked) + 1, seed=3)["q1"]
     texts = [(one.text or "").rstrip("?") for one in bank.list_questions(project) if one.question_id in ids]
     assert any("rafted" in text for text in texts)
@@ -165,7 +165,7 @@ def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(project: Pro
         review.repair_question(other, ids[0], ["Another wording"], Policy(), "judgments", "ben")
 
 
-def test_a_bundle_leaves_sealed_questions_out_and_keeps_its_bytes_once_they_are_opened(project: Project) -> None:
+def test_bundle_omits_sealed_questions_and_is_reproducible(project: Project) -> None:
     qrels = exchange.publish_qrels(project, Policy(), "tester").qrels_bytes
     before = read_manifest(exchange.bundle_publication(project, Policy(), "tester"))
     ids = sorted(one for ids in bank.seal_questions(project, "olga", seed=3).values() for one in ids)
@@ -197,7 +197,7 @@ def read_manifest(packed: bytes) -> exchange.Manifest:
         return json.loads(archive.read("manifest.json"))
 
 
-def test_a_shell_seals_compares_and_opens(
+def test_cli_seals_compares_and_opens_questions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exam = shell_on(put, tmp_path, monkeypatch, capsys)
@@ -208,7 +208,7 @@ def test_a_shell_seals_compares_and_opens(
     assert printed(exam("bank", "sealed", "--json"))["queries"] == 0
 
 
-def test_weights_count_and_systems_that_answer_alike_have_no_surplus() -> None:
+def test_weights_count_and_equal_coverage_has_no_surplus() -> None:
     answered = [np.array([[1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0]], bool)] * 6
     sealed = [np.array([False, True, False, True])] * 6
     told = sealed_test(answered, [np.array([3.0, 1.0, 1.0, 1.0])] * 6, sealed, draws=200)

@@ -1,4 +1,4 @@
-"""A grader that became the usual one by itself: said as long as it is so, with the job that made it."""
+"""Grader succession: a later grader becomes the default, with the job that caused it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PASSAGES = [f"p{number}" for number in range(6)]
 
 @pytest.fixture
 def graded(tmp_path: Path) -> Iterator[Project]:
-    """A project of which the whole pool is graded by the first grader."""
+    """A project whose whole pool is graded by the first grader."""
     project = new_project(tmp_path / "test.duckdb")
     fill(project, QUESTIONS, {("A?", passage): 3 for passage in PASSAGES}, {"run": {"q1": PASSAGES}}, FORMER)
     yield project
@@ -31,7 +31,7 @@ def graded(tmp_path: Path) -> Iterator[Project]:
 
 
 def work(project: Project, spec: GraderSpec, passages: list[str]) -> None:
-    """A job of a grader over some passages."""
+    """Grade some passages and record the job."""
     grade(project, {("A?", passage): 4 for passage in passages}, spec)
     with project.transaction() as cursor:
         job = add_job(cursor, "grading", put_grader(cursor, spec), {}, len(passages), "ann")
@@ -39,14 +39,14 @@ def work(project: Project, spec: GraderSpec, passages: list[str]) -> None:
         end_job(cursor, job, "done")
 
 
-def test_nothing_is_said_while_the_first_grader_is_the_usual_one(graded: Project) -> None:
+def test_no_succession_while_first_grader_is_default(graded: Project) -> None:
     assert grader_succession(graded) is None
     work(graded, LATER, PASSAGES[:2])
     assert label_graders(graded)[0].spec == FORMER
     assert grader_succession(graded) is None
 
 
-def test_it_is_since_the_job_that_gave_it_half_as_many_grades(graded: Project) -> None:
+def test_succession_dates_from_job_that_reached_half_the_grades(graded: Project) -> None:
     work(graded, LATER, PASSAGES[:2])
     work(graded, LATER, PASSAGES[2:4])
     work(graded, LATER, PASSAGES[4:])
@@ -54,7 +54,7 @@ def test_it_is_since_the_job_that_gave_it_half_as_many_grades(graded: Project) -
     assert grader_succession(graded) == Succession("reader", "nearness", find_jobs(graded)[1].started_at)
 
 
-def test_nothing_is_said_of_a_grader_that_came_later_and_did_not_become_the_usual_one(tmp_path: Path) -> None:
+def test_no_succession_by_later_grader_that_is_not_default(tmp_path: Path) -> None:
     project = new_project(tmp_path / "other.duckdb")
     fill(project, QUESTIONS, {("A?", passage): 3 for passage in PASSAGES}, {"run": {"q1": PASSAGES}}, LATER)
     work(project, FORMER, PASSAGES)

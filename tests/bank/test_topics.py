@@ -1,4 +1,4 @@
-"""Topics `query/subtopic`: what single queries are scored by is what the whole board is scored by."""
+"""Topics `query/subtopic`: reviews of single queries use the same labels as the leaderboard."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RETIRED = [Question("x1", "q", "what a?", subtopic_id="a", active=False), BANK[1
 
 @pytest.fixture
 def topics(project: Project) -> Project:
-    """Two topics of one query, which have the runs; the bank's questions belong to the query and its subtopics."""
+    """Two topics of one query have runs; the questions belong to the query and its subtopics."""
     facets = (Subtopic("a", "facet a"), Subtopic("b", "facet b"))
     with project.transaction() as cursor:
         queries = [Query("q", "query q", subtopics=facets), Query("q/a", "q / a"), Query("q/b", "q / b")]
@@ -42,7 +42,7 @@ def topics(project: Project) -> Project:
 
 
 @pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@1", "alpha_nDCG@10"])
-def test_what_an_override_would_do_is_what_it_does(topics: Project, measure: str) -> None:
+def test_override_forecast_matches_effect(topics: Project, measure: str) -> None:
     foretold = ratings_effect(topics, measure, Policy(), "d1", {"x1": (2, 5)})
     assert foretold.before.scores == leaderboard(topics, measure).scores
     add_override(topics, "x1", "d1", 5, "it does", "ann")
@@ -50,20 +50,20 @@ def test_what_an_override_would_do_is_what_it_does(topics: Project, measure: str
 
 
 @pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@1", "alpha_nDCG@10"])
-def test_what_an_edit_would_do_is_what_it_does(topics: Project, measure: str) -> None:
+def test_edit_forecast_matches_effect(topics: Project, measure: str) -> None:
     foretold = changes(topics, measure, Policy(), {"q": RETIRED})
     assert foretold.before.scores == leaderboard(topics, measure).scores
     bank.save_version(topics, RETIRED, "retire", "ann")
     assert foretold.after.scores == leaderboard(topics, measure).scores
 
 
-def test_a_flip_of_a_topic_names_the_question_that_did_it(topics: Project) -> None:
+def test_label_flip_of_topic_names_its_question(topics: Project) -> None:
     bank.save_version(topics, RETIRED, "retire", "ann")
     found = state_changes(topics, Policy(bank_version=1), Policy(bank_version=2), "AP")
     assert {(flip.query_id, flip.causes, flip.questions) for flip in found.flips} == {("q/a", ("retired",), ("x1",))}
 
 
-def test_a_case_of_a_topic_is_reopened_with_the_override_that_settled_it(topics: Project) -> None:
+def test_case_of_topic_is_reopened_and_override_withdrawn(topics: Project) -> None:
     judge(topics, {("q/a", "d2"): 0})
     left, right = Labels(Policy()), Judgments()
     case = case_of(topics, left, right, list_disagreements(topics, left, right).rows[0].pair)
@@ -72,7 +72,7 @@ def test_a_case_of_a_topic_is_reopened_with_the_override_that_settled_it(topics:
     assert find_overrides(topics) == []
 
 
-def test_the_desk_of_a_topic_has_the_questions_of_its_subtopic_and_what_people_said_of_them(topics: Project) -> None:
+def test_topic_passage_shows_subtopic_questions_and_overrides(topics: Project) -> None:
     add_override(topics, "x1", "d1", 5, "it does", "ann")
     desk = read_passage(topics, Policy(), "q/a", "d1")
     ((one,), label) = desk.asked, desk.label
@@ -80,7 +80,7 @@ def test_the_desk_of_a_topic_has_the_questions_of_its_subtopic_and_what_people_s
     assert one.override is not None and one.override.author == "ann"
 
 
-def test_a_draft_is_tried_on_the_passages_of_its_topic(topics: Project) -> None:
+def test_draft_is_tried_on_passages_of_its_topic(topics: Project) -> None:
     drafted = [Question("new", "q", "what else?", subtopic_id="a"), Question("x1", "q", "what a?", subtopic_id="a")]
     (pairs,) = trial_pairs(topics, SPEC, drafted)
-    assert len(pairs) == 2, "the new words with d1 and d2; the old ones are graded"
+    assert len(pairs) == 2, "the new question with d1 and d2; the old one is graded"

@@ -1,4 +1,4 @@
-"""Questions that a graded file names by id only: whose words the grades are about, and what a person's words are."""
+"""Questions known by id only: imported texts get the grades, and rewordings by people do not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RATINGS = {"p1": (5, 0, 3), "p2": (1, 4, 2)}
 
 
 def graded(*ids: str) -> str:
-    """A graded file that names questions by id only."""
+    """Return a graded file that names questions by id only."""
     entry = {
         "llm": "flan", "llm_options": {}, "prompt_info": {"prompt_class": "SelfRating", "is_self_rated": True},
         "prompt_type": "question", "correctAnswered": [], "wrongAnswered": [], "answers": [], "exam_ratio": 0.0,
@@ -70,7 +70,7 @@ by_id = filled_project(grade_by_id)
 
 
 def ratings_of(project: Project, version: int | None = None) -> dict[str, list[int]]:
-    """The ratings that questions have in a bank version, by id."""
+    """Return the ratings of a bank version's questions by question id."""
     rows = project.rows(
         "SELECT question_id, list(rating ORDER BY passage_text_key) FROM bank_at($version) JOIN questions"
         " USING (question_key) JOIN grades ON question_text_key = text_key GROUP BY 1 ORDER BY 1",
@@ -87,7 +87,7 @@ def to_grade(project: Project) -> int:
 ALL = {"q1/bread": [5, 1], "q1/salt": [0, 4], "q1/yeast": [3, 2]}
 
 
-def test_what_a_person_writes_is_a_new_wording_without_grades(by_id: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edited_text_is_new_wording_without_grades(by_id: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     before = qrels_text(by_id, Policy()).encode()
     by_id.close()
     arguments = ["bank", "edit", "q1/bread", "--text", "How do I bake bread?", "--note", "clearer"]
@@ -107,7 +107,7 @@ def test_what_a_person_writes_is_a_new_wording_without_grades(by_id: Project, mo
         again.close()
 
 
-def test_a_draft_is_a_new_wording_too_and_undo_finds_the_unknown_one(by_id: Project) -> None:
+def test_draft_is_new_wording_and_restore_finds_unknown_text(by_id: Project) -> None:
     put_draft(by_id, "ann", replace(BREAD, text="How do I bake bread?"))
     save_drafts(by_id, "ann", "clearer")
     assert "q1/bread" not in ratings_of(by_id)
@@ -116,7 +116,7 @@ def test_a_draft_is_a_new_wording_too_and_undo_finds_the_unknown_one(by_id: Proj
     assert ratings_of(by_id) == ALL
 
 
-def test_an_import_gives_the_words_that_the_grades_were_made_with(by_id: Project) -> None:
+def test_import_supplies_texts_of_graded_questions(by_id: Project) -> None:
     preview = import_bank(by_id, BANK, preview=True)
     assert preview.counts["questions get their words"] == 3
     assert [q.text for q in bank.list_questions(by_id)] == [None, None, None]
@@ -128,7 +128,7 @@ def test_an_import_gives_the_words_that_the_grades_were_made_with(by_id: Project
     assert list_actions(by_id).acts[0].detail["counts"] == done.counts
 
 
-def test_words_come_once_and_what_differs_later_is_a_new_wording(by_id: Project) -> None:
+def test_second_import_with_other_text_is_new_wording(by_id: Project) -> None:
     import_bank(by_id, BANK)
     done = import_bank(by_id, [replace(BREAD, text="How do I bake bread?"), SALT])
     assert (done.counts["changed questions"], done.counts["bank version"]) == (1, 2)
@@ -137,7 +137,7 @@ def test_words_come_once_and_what_differs_later_is_a_new_wording(by_id: Project)
     assert ratings_of(by_id, 2) == {key: ALL[key] for key in ("q1/salt", "q1/yeast")}
 
 
-def test_the_true_bank_after_an_edit_gives_version_1_its_words_and_brings_the_wording_back(by_id: Project) -> None:
+def test_original_bank_after_edit_restores_texts_and_grades(by_id: Project) -> None:
     bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     done = import_bank(by_id, BANK)
     assert (done.counts["questions get their words"], done.counts["bank version"]) == (3, 3)
@@ -146,7 +146,7 @@ def test_the_true_bank_after_an_edit_gives_version_1_its_words_and_brings_the_wo
     assert (bank.list_questions(by_id), ratings_of(by_id), to_grade(by_id)) == (BANK, ALL, 0)
 
 
-def test_a_persons_words_that_come_back_from_a_file_are_still_a_wording_without_grades(by_id: Project) -> None:
+def test_reimported_edit_remains_ungraded_wording(by_id: Project) -> None:
     bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     own = bank_jsonl(by_id, 2)
     done = take(by_id, "bank", own, "own.jsonl")
@@ -156,8 +156,8 @@ def test_a_persons_words_that_come_back_from_a_file_are_still_a_wording_without_
     assert "q1/bread" not in ratings_of(by_id)
 
 
-def test_an_old_grade_never_follows_a_question_whose_words_turned_out_to_be_known(by_id: Project) -> None:
-    """Two ids have one text; a later wording of the second must not inherit what the second id was graded."""
+def test_grade_does_not_follow_reworded_question_of_known_text(by_id: Project) -> None:
+    """Two ids share a text; a later wording of the second id must not inherit its grades."""
     same = replace(SALT, text=BREAD.text)
     import_bank(by_id, [BREAD, same])
     import_bank(by_id, [replace(SALT, text="How salty is bread?")])
@@ -165,7 +165,7 @@ def test_an_old_grade_never_follows_a_question_whose_words_turned_out_to_be_know
     assert by_id.value("SELECT text FROM question_texts WHERE placeholder = 'q1/salt'") is None
 
 
-def test_a_graded_file_that_has_the_words_gives_them(by_id: Project, tmp_path: Path) -> None:
+def test_graded_file_with_texts_supplies_them(by_id: Project, tmp_path: Path) -> None:
     other = new_project(tmp_path / "other.duckdb")
     take(other, "graded", graded(*(q.question_id for q in BANK)), "graded.jsonl")
     import_bank(other, BANK)
@@ -176,13 +176,13 @@ def test_a_graded_file_that_has_the_words_gives_them(by_id: Project, tmp_path: P
     assert (bank.list_questions(by_id, 1), ratings_of(by_id)) == (BANK, ALL)
 
 
-def test_a_file_without_words_keeps_those_that_the_bank_has(by_id: Project) -> None:
+def test_file_without_texts_keeps_those_of_bank(by_id: Project) -> None:
     bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     import_bank(by_id, [replace(BREAD, text=None, weight=2.0)])
     assert bank.list_questions(by_id)[0] == replace(BREAD, text="How do I bake bread?", weight=2.0)
 
 
-def test_drafts_that_keep_the_wording_get_the_words(by_id: Project) -> None:
+def test_drafts_that_keep_the_wording_get_texts(by_id: Project) -> None:
     unknown = bank.list_questions(by_id)
     put_draft(by_id, "ann", replace(unknown[0], weight=2.0))
     put_draft(by_id, "ann", replace(unknown[0], weight=3.0))
@@ -198,7 +198,7 @@ def test_drafts_that_keep_the_wording_get_the_words(by_id: Project) -> None:
 
 @pytest.mark.parametrize("words", [BANK, [BREAD, replace(SALT, text=BREAD.text), YEAST]], ids=["each", "shared"])
 @pytest.mark.parametrize("policy", [Policy(label="mean"), Policy(label="mean", overrides=False)])
-def test_what_was_published_before_the_words_came_comes_out_again_after_them(
+def test_publications_are_reproducible_after_texts_arrive(
     by_id: Project, words: list[Question], policy: Policy
 ) -> None:
     add_override(by_id, "q1/salt", "p1", 5, "it is there", "ann")
@@ -214,13 +214,13 @@ def test_what_was_published_before_the_words_came_comes_out_again_after_them(
         assert before.qrels_bytes == after.qrels_bytes
 
 
-def test_an_override_goes_with_the_words_that_are_there_already(by_id: Project) -> None:
+def test_override_follows_question_to_known_text(by_id: Project) -> None:
     add_override(by_id, "q1/salt", "p1", 5, "it is there", "ann")
     import_bank(by_id, [BREAD, replace(SALT, text=BREAD.text)])
     assert [(one.question_id, one.stale) for one in find_overrides(by_id)] == [("q1/salt", False)]
 
 
-def test_a_grader_is_not_asked_what_nobody_knows(by_id: Project) -> None:
+def test_unknown_question_texts_are_not_graded(by_id: Project) -> None:
     spec = replace(find_grader(by_id, None).spec, model="another")
     assert make_plan(by_id, spec, 1).to_grade == 0
     assert left_out(by_id, spec, 1).no_text == 3
@@ -228,7 +228,7 @@ def test_a_grader_is_not_asked_what_nobody_knows(by_id: Project) -> None:
     assert make_plan(by_id, spec, 2).to_grade == 2
 
 
-def test_an_id_for_a_text_does_not_stand_for_the_words_behind_the_id(by_id: Project) -> None:
+def test_text_equal_to_id_does_not_match_unknown_text(by_id: Project) -> None:
     base = basis(by_id, Policy())
     known = load_ratings(by_id, base, "q1", [replace(BREAD, text=None), replace(BREAD, text="q1/bread")])
     assert known.select_questions([replace(BREAD, text=None)])[:, 0].tolist() == [5, 1]

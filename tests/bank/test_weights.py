@@ -1,4 +1,4 @@
-"""A weight is finite and bounded at every door, and a coverage is a number whatever an older project holds."""
+"""Weights: every way in checks the bounds, and coverage stays finite for weights of older projects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def filled(project: Project) -> Project:
 
 @pytest.fixture(scope="module")
 def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same for cases in which nothing may change, one for all of them."""
+    """The same project, shared by tests that must not change it."""
     project = new_project(tmp_path_factory.mktemp("unchanged") / "p.duckdb")
     fill(project, [A, B], {("A?", "p1"): 5, ("B?", "p2"): 2}, RUNS)
     yield project
@@ -42,7 +42,7 @@ def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 @pytest.mark.parametrize("weight", BEYOND)
-def test_no_door_lets_an_unbounded_weight_in(unchanged: Project, weight: float) -> None:
+def test_unbounded_weight_is_refused_everywhere(unchanged: Project, weight: float) -> None:
     changed = replace(A, weight=weight)
     before = bank.list_questions(unchanged)
     with refusal("weight-out-of-range"):
@@ -60,14 +60,14 @@ def test_no_door_lets_an_unbounded_weight_in(unchanged: Project, weight: float) 
     assert bank.list_questions(unchanged) == before and not bank.list_drafts(unchanged, "ann")
 
 
-def test_the_largest_weights_are_let_in_and_score(filled: Project) -> None:
+def test_largest_weights_are_accepted_and_scored(filled: Project) -> None:
     bank.save_version(filled, [replace(A, weight=MAX_WEIGHT), replace(B, weight=-MAX_WEIGHT)], "n", "ann")
     assert coverage_scores(filled, basis(filled, Policy())) == {"one": {"q1": 1.0}, "two": {"q1": 0.0}}
 
 
 @pytest.mark.parametrize("rule", ["max", "mean"])
 @pytest.mark.parametrize("first", [1e308, math.inf])
-def test_a_coverage_is_a_number_whatever_an_older_project_holds(filled: Project, rule: str, first: float) -> None:
+def test_coverage_is_finite_for_weights_of_older_projects(filled: Project, rule: str, first: float) -> None:
     with filled.transaction() as cursor:
         cursor.execute("UPDATE question_revisions SET weight = ?", [first])
     policy = Policy(label=rule)

@@ -1,4 +1,4 @@
-"""Figures: each is drawn from a project, is a file of its kind, and shows what the leaderboards say."""
+"""Exported figures: file formats, content and agreement with the leaderboards."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def rows_of(chart: Any, layer: int) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_command_offers_the_figures_and_kinds_of_files_that_exist() -> None:
+def test_command_offers_every_figure_and_file_format() -> None:
     assert set(OFFERED) == set(FIGURES)
     assert set(ENDINGS) == set(FORMATS)
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_each_figure_becomes_a_picture_and_names_are_shown_as_text(path: Path, tmp_path: Path, name: str) -> None:
+def test_figures_export_as_svg_with_escaped_names(path: Path, tmp_path: Path, name: str) -> None:
     export(path, name, "-o", str(tmp_path / "f.svg"))
     drawn = ElementTree.parse(tmp_path / "f.svg")
     assert not list(drawn.iter("{http://www.w3.org/2000/svg}script"))
@@ -81,7 +81,7 @@ def test_each_figure_becomes_a_picture_and_names_are_shown_as_text(path: Path, t
 
 
 @pytest.mark.parametrize("ending", STARTS)
-def test_a_file_is_of_the_kind_of_its_ending_and_is_logged(path: Path, tmp_path: Path, ending: str) -> None:
+def test_file_extension_sets_format_and_export_is_logged(path: Path, tmp_path: Path, ending: str) -> None:
     export(path, "leaderboard", "-o", str(tmp_path / f"board{ending.upper()}"), "--width", "200")
     assert (tmp_path / f"board{ending.upper()}").read_bytes().startswith(STARTS[ending])
     project = open_project(path)
@@ -89,14 +89,14 @@ def test_a_file_is_of_the_kind_of_its_ending_and_is_logged(path: Path, tmp_path:
     project.close()
 
 
-def test_json_is_the_chart_itself(path: Path, tmp_path: Path) -> None:
+def test_json_export_is_a_valid_chart_spec(path: Path, tmp_path: Path) -> None:
     export(path, "scatter", "-o", str(tmp_path / "f.json"), "--width", "300")
     spec = json.loads((tmp_path / "f.json").read_text())
     altair.LayerChart.validate(spec)
     assert spec["width"] == 300
 
 
-def test_an_unknown_ending_or_system_writes_nothing(path: Path, tmp_path: Path) -> None:
+def test_unknown_extension_or_system_writes_nothing(path: Path, tmp_path: Path) -> None:
     with refusal("unknown-ending", "board.docx"):
         export(path, "leaderboard", "-o", str(tmp_path / "board.docx"))
     with refusal("unknown-system", "missing"):
@@ -112,7 +112,7 @@ def test_figures_without_data_are_refused(project: Project) -> None:
             draw_figure(project, name, FigureRequest())
 
 
-def test_a_notebook_gets_the_same_chart(path: Path) -> None:
+def test_notebook_figure_matches_leaderboard_scores(path: Path) -> None:
     with ew.open(path) as project:
         chart = project.figure("leaderboards", ["nDCG@10", "AP"], min_rating=2)
         scores = dict(zip(*(project.leaderboard("AP", min_rating=2)[name] for name in ("run", "score")), strict=True))
@@ -121,14 +121,14 @@ def test_a_notebook_gets_the_same_chart(path: Path) -> None:
     assert {row["run"]: row["score"] for row in rows if row["board"].endswith("AP")} == scores
 
 
-def test_brackets_join_systems_that_are_not_separated_and_do_not_overlap() -> None:
+def test_brackets_join_unseparated_systems_without_overlap() -> None:
     systems = [System(name, 9 - place, 1.0, 0, place) for place, name in enumerate("abcde", 1)]
     groups = [(0, 2), (1, 3), (3, 4)]
     rows = rows_of(leaderboard_chart(Leaderboard("AP", "made", Policy(), systems, {}), groups), 2)
     assert [(row["run"], row["last"], row["lane"]) for row in rows] == [("a", "c", 0), ("b", "d", 1), ("d", "e", 0)]
 
 
-def test_a_scatter_plot_names_systems_unless_names_would_overlap() -> None:
+def test_scatter_plot_omits_overlapping_names() -> None:
     apart = [SystemPoint(f"s{at}", at, 0.1, at, (at * 7) % 10, 0.1, 1) for at in range(10)]
     same = [SystemPoint(name, 5.0, None, 1, 9.5, None, 1) for name in ("first", "second", "third", "fourth", "fifth")]
     rows = rows_of(system_scatter([*apart, *same], "x", "y", marked="fifth"), 2)

@@ -1,4 +1,4 @@
-"""The command line of `test_cli` for all tests of commands."""
+"""Shares the `exam` fixture of `test_cli` with all tests of commands."""
 
 from __future__ import annotations
 

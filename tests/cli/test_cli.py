@@ -72,7 +72,7 @@ Exam = Callable[..., Ran]
 
 @pytest.fixture
 def exam(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Exam:
-    """Runs `exam` with arguments, in an empty folder and without a project in the environment."""
+    """Run `exam` with arguments in an empty folder, without a project in the environment."""
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     monkeypatch.chdir(tmp_path)
     failures = kept_failures(monkeypatch)
@@ -119,7 +119,7 @@ def write_files(folder: Path) -> None:
 
 @functools.cache
 def imported_file() -> File:
-    """The file of a project as the commands make it of the files."""
+    """Return the project file that the commands make from the files."""
     with (
         tempfile.TemporaryDirectory() as folder,
         pytest.MonkeyPatch.context() as shell,
@@ -130,7 +130,7 @@ def imported_file() -> File:
         shell.setenv("EXAM_PROJECT", "p.duckdb")
         for arguments in IMPORTS:
             shell.setattr(sys, "argv", ["exam", *arguments])
-            # It would leave with a code, if anything were wrong.
+            # On failure this raises SystemExit.
             cli.main()
         assert "Traceback" not in said.getvalue()
         return File(Path("p.duckdb"))
@@ -138,7 +138,7 @@ def imported_file() -> File:
 
 @pytest.fixture
 def imported(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:
-    """`exam` on a project that has all it needs to be graded, beside the files that it was made of."""
+    """`exam` on a project that is ready for grading, in a folder with its source files."""
     monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
     write_files(tmp_path)
     imported_file().write(tmp_path / "p.duckdb")
@@ -146,7 +146,7 @@ def imported(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exa
 
 
 def refused(ran: Ran, code: int, *words: str, error: str | None = None) -> None:
-    """Check for one line on stderr, nothing on stdout, no traceback, and the code of an error if one is given."""
+    """Check for one line on stderr, empty stdout, no traceback, and the error code if given."""
     assert ran.code == code, ran
     assert error in (None, ran.error), (error, ran.error, ran.err)
     assert ran.out == ""
@@ -157,7 +157,7 @@ def refused(ran: Ran, code: int, *words: str, error: str | None = None) -> None:
         assert word in lines[0]
 
 
-def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tmp_path: Path):
+def test_files_lead_to_leaderboard_and_qrels(imported: Exam, tmp_path: Path):
     status = imported("status", "--json").json
     assert {name: status[name] for name in ("queries", "passages", "runs", "judgments", "questions", "grades")} == {
         "queries": 2,
@@ -210,7 +210,7 @@ def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tm
     assert len(gzip.decompress((tmp_path / "g.jsonl.gz").read_bytes()).splitlines()) == 2
 
 
-def test_a_bank_goes_out_is_edited_and_comes_back_as_a_version(imported: Exam, tmp_path: Path):
+def test_exported_bank_is_edited_and_saved_as_version(imported: Exam, tmp_path: Path):
     assert imported("export", "bank", "-o", "bank.csv").code == 0
     edited = (tmp_path / "bank.csv").read_text().replace("What makes bread dough rise?", "Why does dough rise?")
     (tmp_path / "bank.csv").write_text(edited)
@@ -233,7 +233,7 @@ def test_a_bank_goes_out_is_edited_and_comes_back_as_a_version(imported: Exam, t
 SHORTER = "What makes dough rise?"
 
 
-def test_one_question_is_edited_and_added_and_the_versions_are_compared_and_brought_back(imported: Exam):
+def test_questions_are_edited_added_compared_and_restored(imported: Exam):
     edit = ("bank", "edit", "q2/a", "--text", SHORTER, "--weight", "2", "--note", "shorter")
     saved = imported(*edit, "--json").json
     assert saved == {"version": 2, "saved": True, "question": "q2/a"}
@@ -277,7 +277,7 @@ def test_one_question_is_edited_and_added_and_the_versions_are_compared_and_brou
     assert again.code == 0 and mentions(again.err, "6")
 
 
-def test_changes_between_two_versions_name_labels_causes_and_systems(imported: Exam, tmp_path: Path):
+def test_version_changes_list_labels_causes_and_systems(imported: Exam, tmp_path: Path):
     edit = ("bank", "edit", "q2/a", "--weight", "0", "--note", "out of every score")
     assert imported(*edit).code == 0
     refused(imported("changes", "--from", "1", "--to", "2"), 2, "graded")
@@ -306,7 +306,7 @@ def test_changes_between_two_versions_name_labels_causes_and_systems(imported: E
     assert [line.split()[0] for line in shown.out.splitlines()] == ["query", "q2", "q2", "run", "good", "bad", "ugly"]
 
 
-def test_a_preview_changes_nothing_and_a_malformed_file_is_one_line(imported: Exam, tmp_path: Path) -> None:
+def test_preview_changes_nothing_and_malformed_file_is_refused(imported: Exam, tmp_path: Path) -> None:
     (tmp_path / "more.tsv").write_text("p4\tone more\n")
     previewed = imported("import", "passages", "more.tsv", "--preview", "--json").json
     assert previewed["counts"] == {"new passages": 1}
@@ -328,7 +328,7 @@ def test_a_preview_changes_nothing_and_a_malformed_file_is_one_line(imported: Ex
     assert imported("status", "--json").json == before
 
 
-def test_refused_lines_are_listed_and_unknown_queries_skipped_on_request(imported: Exam, tmp_path: Path) -> None:
+def test_bad_lines_are_listed_and_unknown_queries_skipped(imported: Exam, tmp_path: Path) -> None:
     (tmp_path / "broken.qrels").write_text("q1 0 p1 x\nq1 0 p2 y\nq1 0 p3 z\n")
     ran = imported("import", "qrels", "broken.qrels")
     assert ran.code == 2
@@ -383,10 +383,10 @@ WRONG = [
     (("frobnicate",), "", ("frobnicate",)),
     (("status", "--project", "missing.duckdb"), "no-such-project", ("missing.duckdb", "exam init")),
 ]
-"""Arguments, the code of the error (empty for those of click), and values that its line names."""
+"""Arguments, the error code (empty for click's errors), and values that the message names."""
 
 
-def test_wrong_use_is_one_line_also_with_a_name_that_no_file_can_have(imported: Exam) -> None:
+def test_wrong_use_prints_one_line_even_for_impossible_file_names(imported: Exam) -> None:
     for arguments, error, words in WRONG:
         refused(imported(*arguments), 2, *words, error=error)
     assert len(imported("bank", "list", "--versions", "--json").json["versions"]) == 1
@@ -399,7 +399,7 @@ def test_wrong_use_is_one_line_also_with_a_name_that_no_file_can_have(imported: 
 
 
 @pytest.mark.parametrize("command", [("init",), ("status",), ("plan",), ("leaderboard",), ("bank", "list")])
-def test_a_command_without_a_project_says_how_to_name_one(exam: Exam, tmp_path: Path, command: tuple[str, ...]):
+def test_command_without_project_explains_how_to_name_one(exam: Exam, tmp_path: Path, command: tuple[str, ...]):
     refused(exam(*command), 2, "--project", "EXAM_PROJECT", error="no-project-named")
     assert list(tmp_path.iterdir()) == []
 
@@ -412,13 +412,13 @@ def test_a_command_without_a_project_says_how_to_name_one(exam: Exam, tmp_path: 
         ("overrides", "withdraw"), ("proposals", "accept"),
     ],
 )  # fmt: skip
-def test_a_number_that_no_project_can_hold_is_wrong_use(imported: Exam, words: tuple[str, ...]):
-    # An argument is called by what the command is about, an option by its name.
+def test_out_of_range_number_is_wrong_use(imported: Exam, words: tuple[str, ...]):
+    # An argument is named after the objects of its command, an option by its own name.
     name = words[-1] if words[-1].startswith("-") else words[0].upper().rstrip("S")
     refused(imported(*words, "9" * 40), 2, name, "9" * 40, error="")
 
 
-def test_a_project_that_another_process_holds_is_failed_work(imported: Exam, monkeypatch: pytest.MonkeyPatch):
+def test_project_held_by_another_process_is_refused(imported: Exam, monkeypatch: pytest.MonkeyPatch):
     set_patience(monkeypatch, 0.0)
     holder = "import duckdb, sys; c = duckdb.connect('p.duckdb'); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
@@ -432,12 +432,12 @@ def test_a_project_that_another_process_holds_is_failed_work(imported: Exam, mon
     assert imported("status").code == 0
 
 
-def test_what_is_no_project_is_failed_work(exam: Exam, tmp_path: Path):
+def test_non_project_file_is_refused(exam: Exam, tmp_path: Path):
     (tmp_path / "notes.txt").write_text("not a database")
     refused(exam("status", "--project", "notes.txt"), 1, "notes.txt")
 
 
-def test_help_and_version_are_no_errors_and_list_every_command_in_one_section(exam: Exam) -> None:
+def test_help_and_version_succeed_and_list_every_command_once(exam: Exam) -> None:
     for arguments in (("--help",), ("--version",), ("grade", "-h")):
         ran = exam(*arguments)
         assert (ran.code, ran.err) == (0, "")
@@ -451,7 +451,7 @@ def test_help_and_version_are_no_errors_and_list_every_command_in_one_section(ex
         assert command is not None and command.get_short_help_str(100) == summary
 
 
-def test_the_help_loads_no_command_and_no_model():
+def test_help_loads_no_operation_or_heavy_library():
     words = "import sys; from exam_workbench.cli import main; sys.argv[1:] = ['--help']"
     seen = "import atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
     ran = subprocess.run(
@@ -467,14 +467,14 @@ def test_the_help_loads_no_command_and_no_model():
     assert not loaded & (heavy | {"exam_workbench.graders"})
 
 
-def test_operations_are_declared_without_libraries_of_numbers_files_and_models() -> None:
+def test_operations_are_declared_without_heavy_libraries() -> None:
     script = "import sys; from exam_workbench.operations import every_operation as o; o(); print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     heavy = {"numpy", "pandas", "pyarrow", "scipy", "yaml", "msgspec", "ir_measures", "torch", "openai", "altair"}
     assert not heavy & set(ran.stdout.split())
 
 
-def test_options_offer_what_the_code_behind_them_knows() -> None:
+def test_options_offer_all_implemented_choices() -> None:
     assert tuple(graders.GRADERS) == choices.GRADER_KINDS
     assert tuple(formats.FORMS) == choices.BANK_FORMS
     assert tuple(answers.JUDGES) == choices.ANSWER_CHECKS
@@ -483,7 +483,7 @@ def test_options_offer_what_the_code_behind_them_knows() -> None:
     assert set(exchange.IMPORTERS) == set(choices.IMPORT_KINDS) == set(formats.KINDS_OF_FILE)
 
 
-def test_the_installed_command_works_in_a_process_of_its_own(tmp_path: Path):
+def test_command_works_in_its_own_process(tmp_path: Path):
     """Exit codes and streams of a real process."""
     ran = subprocess.run(
         [sys.executable, "-c", "from exam_workbench.cli import main; main()", "status", "--project", "none.duckdb"],
@@ -496,7 +496,7 @@ def test_the_installed_command_works_in_a_process_of_its_own(tmp_path: Path):
     assert ran.stderr.startswith("exam: ") and "none.duckdb" in ran.stderr
 
 
-def test_a_call_that_fails_is_told_once(project: Project):
+def test_failed_call_is_reported_once(project: Project):
     fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"run": {"q1": ["p1"]}})
     project.close()
     nowhere = ["--base-url", "http://127.0.0.1:9", "--set", "attempts=1", "--patience", "0"]
@@ -512,7 +512,7 @@ def test_a_call_that_fails_is_told_once(project: Project):
     assert ran.stderr.count("1 call, ") == 2, "billed and estimated"
 
 
-def test_the_demo_is_a_whole_project_and_is_made_once(exam: Exam, tmp_path: Path):
+def test_demo_is_complete_and_made_once(exam: Exam, tmp_path: Path):
     if not (collections.FILES / "queries.jsonl").exists():
         pytest.skip(f"the demo collection is not at {collections.FILES}")
     assert exam("demo", "--no-grade", "--project", "demo.duckdb").code == 0
@@ -528,7 +528,7 @@ def test_the_demo_is_a_whole_project_and_is_made_once(exam: Exam, tmp_path: Path
     assert (tmp_path / "demo.duckdb").read_bytes() == before
 
 
-def test_a_job_whose_process_died_is_marked_when_grading_goes_on(imported: Exam, tmp_path: Path):
+def test_job_of_dead_process_is_marked_when_grading_resumes(imported: Exam, tmp_path: Path):
     assert imported("grade", "--limit", "1").code == 0
     project = open_project(tmp_path / "p.duckdb")
     with project.transaction() as cursor:
@@ -540,7 +540,7 @@ def test_a_job_whose_process_died_is_marked_when_grading_goes_on(imported: Exam,
     project.close()
 
 
-def test_an_answer_key_is_set_and_cleared_by_an_empty_one(imported: Exam):
+def test_answer_key_is_set_and_cleared(imported: Exam):
     def key() -> str | None:
         return imported("bank", "list", "--query", "q1", "--json").json["questions"][0]["answer_key"]
 
@@ -551,7 +551,7 @@ def test_an_answer_key_is_set_and_cleared_by_an_empty_one(imported: Exam):
     refused(imported("bank", "edit", "q1/a", "--text", "", "--note", "no words"), 2, "q1/a", error="empty-question")
 
 
-def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path) -> None:
+def test_app_ends_with_its_command(exam: Exam, tmp_path: Path) -> None:
     exam("init", "--project", str(tmp_path / "p.duckdb"))
     port = free_port()
     command = [sys.executable, "-c", "from exam_workbench.cli import main; main()", "serve"]
@@ -582,7 +582,7 @@ for words in {READS}:
 """
 
 
-def test_reading_loads_no_model_libraries_and_status_no_numpy(tmp_path: Path) -> None:
+def test_reading_loads_no_heavy_libraries(tmp_path: Path) -> None:
     path = tmp_path / "p.duckdb"
     new_project(path).close()
     environment = {**os.environ, "EXAM_PROJECT": str(path)}
@@ -593,7 +593,7 @@ def test_reading_loads_no_model_libraries_and_status_no_numpy(tmp_path: Path) ->
     assert not heavy & loads[-1] and not {"pandas", "numpy", "pyarrow"} & loads[0]
 
 
-def test_a_small_change_loads_no_library_of_tables(tmp_path: Path) -> None:
+def test_small_change_loads_no_pandas(tmp_path: Path) -> None:
     script = (
         "import sys; from exam_workbench.cli import run_command;"
         " sys.exit(run_command(sys.argv[1:]) or int('pandas' in sys.modules) * 9)"
@@ -605,7 +605,7 @@ def test_a_small_change_loads_no_library_of_tables(tmp_path: Path) -> None:
         assert ran.returncode == 0, (words, ran.returncode, ran.stderr)
 
 
-def test_what_is_missing_goes_to_another_engine_and_comes_back(imported: Exam, tmp_path: Path):
+def test_missing_grades_are_exported_as_calls_and_ingested(imported: Exam, tmp_path: Path):
     model = ("--grader", "self-rating", "--model", "m", "--back-end", "openai", "--set", "structured=text")
     planned = imported("plan", *model, "-o", "calls.jsonl", "--json").json
     assert (planned["to_grade"], planned["calls"], planned["known"]) == (4, 4, 0)
@@ -638,14 +638,14 @@ def test_results_are_printed_in_parts_or_as_json(capsys: pytest.CaptureFixture[s
     ("result", "texts"),
     [(Output({}).line("a").note("b"), ("a\n", "b\n")), ("saved", ("", "saved\n")), (None, ("", ""))],
 )
-def test_the_result_of_an_operation_is_printed(
+def test_operation_result_is_printed(
     result: Output | str | None, texts: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_result(result, as_json=False)
     assert tuple(capsys.readouterr()) == texts
 
 
-def test_an_operation_fails_after_its_result_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_operation_fails_after_printing_its_result(capsys: pytest.CaptureFixture[str]) -> None:
     with refusal("wrong"):
         print_result(Output().line("a").failing(InputError("wrong", "Wrong.")), as_json=False)
     assert capsys.readouterr().out == "a\n"
@@ -654,7 +654,7 @@ def test_an_operation_fails_after_its_result_is_printed(capsys: pytest.CaptureFi
     assert tuple(capsys.readouterr()) == ("", "")
 
 
-def test_options_that_exclude_each_other_are_refused_before_the_operation_runs() -> None:
+def test_conflicting_options_are_refused_before_running() -> None:
     check = at_most_one(first="--first", second="--second", third="THIRD")
     run = check(lambda **given: given)
     for given in ({"first": None, "second": False, "third": ""}, {"first": 0, "second": None, "third": None}):
@@ -669,7 +669,7 @@ def span(
     return low, high
 
 
-def test_an_operation_gets_the_values_of_gathered_options_as_one_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gathered_options_reach_operation_as_one_argument(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "OPERATIONS", {})
 
     @operation("try", act="organize")

@@ -41,7 +41,7 @@ def run(path: Path, *arguments: str) -> Any:
     return json.loads(result.stdout) if "--json" in arguments else result.output
 
 
-def test_students_sit_and_are_compared(path: Path) -> None:
+def test_examinees_sit_and_are_compared(path: Path) -> None:
     run(path, "examinees", "add", "--by", "random", "--factor", "kind=rule")
     assert "passages for 12 items" in run(path, "examinees", "retrieve", "words", "--with", "bm25", "--depth", "2")
     for retrieval in ("closed-book", "oracle", "words"):
@@ -66,7 +66,7 @@ def test_students_sit_and_are_compared(path: Path) -> None:
         assert "all-MiniLM-L6-v2" in run(path, "exam-board", *more)
 
 
-def test_thresholds_are_recorded_when_items_are_accepted(tmp_path: Path) -> None:
+def test_accepting_items_records_thresholds(tmp_path: Path) -> None:
     path = tmp_path / "made.duckdb"
     project = new_project(path)
     with project.transaction() as cursor:
@@ -97,7 +97,7 @@ def test_thresholds_are_recorded_when_items_are_accepted(tmp_path: Path) -> None
     assert run(path, "items", "statistics", "--share", "0.1", *filters, "--json")["filtered"]
 
 
-def test_a_matrix_and_a_run_come_in(path: Path, tmp_path: Path) -> None:
+def test_matrix_and_run_are_imported(path: Path, tmp_path: Path) -> None:
     matrix = tmp_path / "m.csv"
     matrix.write_text("student,i1,i2\npaper,1,0\n")
     assert "new answers: 2" in run(path, "import", "responses-matrix", str(matrix))
@@ -120,7 +120,7 @@ def test_a_matrix_and_a_run_come_in(path: Path, tmp_path: Path) -> None:
         (("sit",), ("no-student",)),
     ],
 )
-def test_what_makes_no_sense_is_told(path: Path, arguments: tuple[str, ...], said: tuple[str, ...]) -> None:
+def test_invalid_options_are_refused(path: Path, arguments: tuple[str, ...], said: tuple[str, ...]) -> None:
     with refusal(*said):
         run(path, *arguments)
 
@@ -152,7 +152,7 @@ def run_on_answers(path: Path, *arguments: str, fails: bool = False) -> Any:
     return result.exception if fails else (json.loads(result.stdout) if "--json" in arguments else result.output)
 
 
-def test_from_answers_to_the_table_the_cases_and_back(answered: Path, server: EndpointServer, tmp_path: Path) -> None:
+def test_answers_are_generated_compared_and_confirmed(answered: Path, server: EndpointServer, tmp_path: Path) -> None:
     model = ("--model", "m", "--base-url", server.url)
     asked = ("answers", "generate", "--k", "1", *model)
     assert run_on_answers(answered, *asked, "--dry-run", "--json")["answers"] == 9
@@ -164,7 +164,7 @@ def test_from_answers_to_the_table_the_cases_and_back(answered: Path, server: En
     assert table["complete"] and [(row["run"], row["LLM-retEval"]["mean"]) for row in table["rows"]] == [
         ("one", 0.5), ("two", 0.5),
     ]  # fmt: skip
-    # Run two has another passage for the first query and none for the second.
+    # Run `two` has a different passage for the first query and no passage for the second.
     assert [row["Recall"]["mean"] for row in table["rows"]] == [0.5, 0.0]
     assert "\\textbf{0.500}" in run_on_answers(answered, "reteval", "--k", "1", "--latex")
     assert "1970" not in run_on_answers(answered, "reteval", "--k", "1")
@@ -201,7 +201,7 @@ def test_from_answers_to_the_table_the_cases_and_back(answered: Path, server: En
     )
 
 
-def test_a_corpus_is_retrieved_answered_and_graded_with_one_command(answered: Path) -> None:
+def test_rag_command_retrieves_answers_and_grades(answered: Path) -> None:
     done = run_on_answers(
         answered, "answers", "rag", "--with", "embedding", "--k", "1", "--rule", "nearest-sentence", "--json"
     )
@@ -227,7 +227,7 @@ ITEMS = 40
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path) -> None:
-    """The paper's 63 students and 40 items: who answered what, and the components of each student."""
+    """The paper's 63 examinees and 40 items: the answers and components of each examinee."""
     answers = made_exam(ITEMS, seed=1).responses
     answers[0, 0] = np.nan
     names = [f"s{i:02}" for i in range(len(answers))]
@@ -242,7 +242,7 @@ def files(tmp_path: Path) -> None:
     (tmp_path / "factors.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
-def test_abilities_come_with_intervals_bounds_and_other_estimators(exam: Exam, tmp_path: Path) -> None:
+def test_abilities_have_intervals_bounds_and_other_estimators(exam: Exam, tmp_path: Path) -> None:
     options = ("--factors", "factors.csv", "--bootstrap", "3", "--model", "2pl")
     said = exam("irt", "fit", "answers.csv", *options, "--json").json
     assert (said["model"], said["estimator"]) == ("2pl", "map")
@@ -259,7 +259,7 @@ def test_abilities_come_with_intervals_bounds_and_other_estimators(exam: Exam, t
     assert flat["components"] == [] and len(flat["students"]) == 63
     ran = exam("irt", "fit", "answers.csv", "--estimator", "paper", "--bootstrap", "0")
     told = [line for line in ran.err.splitlines() if mentions(line, "paper")]
-    # One line for each parameter with values at a bound, with their share.
+    # One line for each parameter with values at a bound, with the share of such values.
     assert ran.code == 0 and [name for name in "dg" if any(mentions(line, name) for line in told)] == ["d", "g"]
     assert len(told) == 4 and all(re.match(r"\d+%", line) for line in told)
     said = exam("irt", "fit", "answers.csv", "--marginal", "--model", "2pl", "--json").json
@@ -272,7 +272,7 @@ def test_abilities_come_with_intervals_bounds_and_other_estimators(exam: Exam, t
     assert exam("irt", "items", "answers.csv").out.splitlines()[0].split()[:4] == ["item", "answered", "accuracy", "d"]
 
 
-def test_a_shorter_exam_is_proposed_and_the_file_stays_as_it_is(exam: Exam, tmp_path: Path) -> None:
+def test_shorter_exam_is_proposed_without_changing_file(exam: Exam, tmp_path: Path) -> None:
     before = (tmp_path / "answers.csv").read_bytes()
     said = exam("irt", "improve", "answers.csv", "--drop", "10", "--steps", "2", "--model", "2pl", "--json").json
     assert [step["items"] for step in said["steps"]] == [40, 36, 32]
@@ -281,7 +281,7 @@ def test_a_shorter_exam_is_proposed_and_the_file_stays_as_it_is(exam: Exam, tmp_
     longer = ("irt", "improve", "answers.csv", "--steps", "9", "--model", "2pl")
     shown, held = exam(*longer), exam(*longer, "--json").json["held_out"]
     stopped, checked = shown.err.splitlines()
-    assert re.findall(r"\d+", stopped) == ["32", "30"], "the items that are left, and the fewest that an exam keeps"
+    assert re.findall(r"\d+", stopped) == ["32", "30"], "the items left, and the smallest size of an exam"
     told = (str(held["dropped"]), str(held["shared"]), f"{held['before']:.4f}", f"{held['after']:.4f}")
     assert all(mentions(checked, value) for value in told)
 
@@ -300,7 +300,7 @@ def test_a_shorter_exam_is_proposed_and_the_file_stays_as_it_is(exam: Exam, tmp_
         ("student,a\ns1,\n", "no-answers", "exam: "),
     ],
 )
-def test_a_bad_table_of_answers_is_refused(exam: Exam, tmp_path: Path, table: str, error: str, says: str) -> None:
+def test_bad_answer_table_is_refused(exam: Exam, tmp_path: Path, table: str, error: str, says: str) -> None:
     (tmp_path / "bad.csv").write_text(table, encoding="utf-8")
     refused(exam("irt", "fit", "bad.csv"), 2, says, error=error)
 
@@ -320,7 +320,7 @@ def test_incomplete_factors_are_refused(
     refused(exam("irt", "fit", "answers.csv", "--factors", "factors.csv"), 2, *says, error=error)
 
 
-def test_the_worth_of_a_bank_is_told_of_a_project(exam: Exam, tmp_path: Path) -> None:
+def test_question_worth_of_project_is_reported(exam: Exam, tmp_path: Path) -> None:
     from tests.study.test_item_response import fill_answered
 
     made_project(tmp_path / "p.duckdb", fill_answered).close()

@@ -34,13 +34,13 @@ def grade_and_judge(project: Project) -> None:
 
 @pytest.fixture
 def shell(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:
-    """`exam` on a project that is graded and judged."""
+    """`exam` on a graded and judged project."""
     file_of(grade_and_judge).write(tmp_path / "p.duckdb")
     monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
     return exam
 
 
-def test_an_override_is_given_listed_confirmed_and_withdrawn(shell: Exam) -> None:
+def test_override_is_set_listed_confirmed_and_withdrawn(shell: Exam) -> None:
     key = str(
         shell("overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json").json["override"]
     )
@@ -58,7 +58,7 @@ def test_an_override_is_given_listed_confirmed_and_withdrawn(shell: Exam) -> Non
     refused(shell("overrides", "set", "q1/a", "p1", "9", "--reason", "x"), 2, "9", error="rating-out-of-range")
 
 
-def test_overrides_are_withdrawn_together_and_judgments_of_the_first_source_listed(shell: Exam) -> None:
+def test_overrides_are_withdrawn_together_and_first_source_is_default(shell: Exam) -> None:
     key = shell("overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--json").json["override"]
     refused(shell("overrides", "withdraw", str(key), "999999"), 2, "exam overrides list", error="unknown-override")
     assert [one["key"] for one in shell("overrides", "list", "--json").json["overrides"]] == [key]
@@ -67,14 +67,14 @@ def test_overrides_are_withdrawn_together_and_judgments_of_the_first_source_list
     assert any(one["judgment"] is not None for one in shown)
 
 
-def test_an_override_of_the_present_wording_stays_its_makers(shell: Exam) -> None:
+def test_current_override_cannot_be_confirmed_by_another(shell: Exam) -> None:
     made = shell("overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json")
     refused(shell("overrides", "confirm", str(made.json["override"]), "--author", "bob"), 2, str(made.json["override"]))
     (one,) = shell("overrides", "list", "--json").json["overrides"]
     assert (one["key"], one["author"]) == (made.json["override"], "ann")
 
 
-def test_judgments_are_given_listed_and_withdrawn(shell: Exam) -> None:
+def test_judgments_are_set_listed_and_withdrawn(shell: Exam) -> None:
     for value in ("1", "3"):
         assert shell("judgments", "set", "q1", "p1", value, "--author", "ann", "--note", "n").code == 0
     assert shell("judgments", "list", "--json").json == {
@@ -86,7 +86,7 @@ def test_judgments_are_given_listed_and_withdrawn(shell: Exam) -> None:
     refused(shell("judgments", "set", "q1", "p1", "4"), 2, "4", error="judgment-out-of-range")
 
 
-def test_a_disagreement_is_settled_and_opened_again(shell: Exam) -> None:
+def test_disagreement_is_settled_and_reopened(shell: Exam) -> None:
     found = shell("disagreements", "list", "--source", "nist", "--json").json
     assert (found["total"], [row["pair"]["passage_id"] for row in found["rows"]]) == (2, ["p1", "p2"])
     settle = ("disagreements", "resolve", "q1", "p1", "--source", "nist")
@@ -110,7 +110,7 @@ def test_a_disagreement_is_settled_and_opened_again(shell: Exam) -> None:
     assert "dispute" in shell("disagreements", "history", "--csv").out
 
 
-def test_the_pool_jobs_failures_and_publications_can_be_read(shell: Exam) -> None:
+def test_pool_jobs_failures_and_publications_are_listed(shell: Exam) -> None:
     assert shell("pool", "--json").json == {"depth": 20, "passages": 2}
     assert shell("pool", "--depth", "1", "--json").json["depth"] == 1
     found = shell("failures", "--json").json
@@ -123,7 +123,7 @@ def test_the_pool_jobs_failures_and_publications_can_be_read(shell: Exam) -> Non
     assert "first" in shell("publications").out
 
 
-def test_progress_is_few_lines_in_a_log_and_one_at_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_prints_few_log_lines_and_one_terminal_line(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
     lines = ProgressLines("pairs", terminal=False, clock=lambda: now[0])
     day = 86_400
@@ -143,7 +143,7 @@ def test_progress_is_few_lines_in_a_log_and_one_at_a_terminal(capsys: pytest.Cap
 
 
 @pytest.mark.parametrize("message", ["No full stop", "A full stop.", "What?", "Trailing white space  "])
-def test_a_message_and_its_hint_are_two_sentences(message: str) -> None:
+def test_message_and_hint_are_two_sentences(message: str) -> None:
     for kind in (WorkbenchError, InputError):
         said = str(kind(message, "Do this."))
         assert said.removesuffix(" Do this.").endswith((".", "?"))
@@ -155,7 +155,7 @@ FOR_ANN = "What is A for ann?"
 
 @pytest.fixture
 def edited(shell: Exam, tmp_path: Path) -> Exam:
-    """`exam` on a project in which ann and bob have changed the same question, and ann another one."""
+    """`exam` on a project in which ann and bob drafted the same question, and ann another one."""
     project = open_project(tmp_path / "p.duckdb")
     bank.put_drafts(project, "ann", [replace(A, text=FOR_ANN), replace(B, weight=2.0)])
     bank.put_draft(project, "bob", replace(A, active=False))
@@ -168,7 +168,7 @@ def listed(exam: Exam) -> dict[tuple[str, str], tuple[list[str], bool]]:
     return {(one["author"], one["question"]["question_id"]): (one["done"], one["conflict"]) for one in found}
 
 
-def test_drafts_are_listed_saved_under_another_name_and_conflicts_settled(edited: Exam) -> None:
+def test_drafts_are_listed_and_saved_and_conflicts_settled(edited: Exam) -> None:
     assert listed(edited) == {
         ("ann", "q1/a"): (["reworded"], False),
         ("ann", "q1/b"): (["reweighted"], False),
@@ -186,7 +186,7 @@ def test_drafts_are_listed_saved_under_another_name_and_conflicts_settled(edited
     assert (newest["author"], newest["note"]) == ("ann", "mine")
 
 
-def test_drafts_are_discarded_by_name_or_all_and_nobody_elses(edited: Exam) -> None:
+def test_only_own_drafts_are_discarded(edited: Exam) -> None:
     refused(edited("bank", "discard", "--author", "ann"), 2, "--all", error="option-missing")
     refused(edited("bank", "discard", "q1/a", "q1/zzz", "--author", "ann"), 2, "q1/zzz", error="unknown-draft")
     assert len(listed(edited)) == 3
@@ -196,7 +196,7 @@ def test_drafts_are_discarded_by_name_or_all_and_nobody_elses(edited: Exam) -> N
     assert set(listed(edited)) == {("bob", "q1/a")}
 
 
-def test_a_question_is_split_and_two_are_merged(shell: Exam) -> None:
+def test_question_is_split_and_two_are_merged(shell: Exam) -> None:
     new = shell("bank", "split", "q1/a", "--into", "What is A1?", "--into", "What is A2?", "--note", "n", "--json")
     split = new.json["questions"]
     known = {one["question_id"]: one for one in shell("bank", "list", "--json").json["questions"]}
@@ -221,7 +221,7 @@ def test_a_question_is_split_and_two_are_merged(shell: Exam) -> None:
         (("--limit", "1", "--page", "2"), ["p2"]),
     ],
 )  # fmt: skip
-def test_passages_are_found(shell: Exam, sought: tuple[str, ...], found: list[str]) -> None:
+def test_passages_are_filtered(shell: Exam, sought: tuple[str, ...], found: list[str]) -> None:
     assert [one["passage_id"] for one in shell("passages", *sought, "--json").json["passages"]] == found
 
 
@@ -234,16 +234,16 @@ def test_passages_are_found(shell: Exam, sought: tuple[str, ...], found: list[st
         (("--label-is", "much"), "invalid-value"),
     ],
 )
-def test_what_is_not_there_cannot_be_sought(shell: Exam, sought: tuple[str, ...], error: str) -> None:
+def test_unknown_filter_value_is_refused(shell: Exam, sought: tuple[str, ...], error: str) -> None:
     refused(shell("passages", *sought), 2, sought[1], error=error)
 
 
 @pytest.mark.parametrize("command", [("plan",), ("grade",), ("grade", "--dry-run"), ("disagreements", "list")])
-def test_an_unknown_query_is_not_taken_for_a_finished_query(shell: Exam, command: tuple[str, ...]) -> None:
+def test_unknown_query_is_refused(shell: Exam, command: tuple[str, ...]) -> None:
     refused(shell(*command, "--query", "nope"), 2, "nope", error="unknown-query")
 
 
-def test_a_name_has_no_signs_that_nobody_sees() -> None:
+def test_invisible_characters_are_removed_from_names() -> None:
     assert as_name(" Ann\x07\u200b  Łucja\nMüller\t") == "Ann Łucja Müller"
 
 
@@ -260,7 +260,7 @@ def as_ann(project: Project, monkeypatch: pytest.MonkeyPatch):
     return run
 
 
-def test_roles_change_and_the_last_organizer_stays(as_ann) -> None:
+def test_roles_change_and_last_organizer_stays(as_ann) -> None:
     as_ann("add", "ann@example.org", "--role", "organizer")
     done = as_ann("remove", "ann@example.org")
     check_error(done.exception, "last-organizer", "ann")
@@ -289,11 +289,11 @@ def test_roles_change_and_the_last_organizer_stays(as_ann) -> None:
 
 @pytest.fixture
 def audits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command on a project with four systems."""
+    """Run a command on a project with four systems."""
     return shell_on(fill_audited, tmp_path, monkeypatch, capsys)
 
 
-def test_an_audit_goes_from_plan_to_board_and_into_the_bundle(audits: Run, tmp_path: Path) -> None:
+def test_audit_runs_from_design_to_leaderboard_and_bundle(audits: Run, tmp_path: Path) -> None:
     code, _, err = audits("leaderboard", "--measure", "P@5")
     assert code == 0 and "exam audit leaderboard" not in err
     made = printed(
@@ -330,7 +330,7 @@ def test_an_audit_goes_from_plan_to_board_and_into_the_bundle(audits: Run, tmp_p
     audits.fails("audit-ended", "audit", "draw")
 
 
-def test_a_wrong_value_is_refused_with_its_line_and_exit_code_2(audits: Run) -> None:
+def test_wrong_value_is_refused_with_its_line(audits: Run) -> None:
     assert audits("audit", "design", "first", "--measure", "P@3", "--seed", "4")[0] == 0
     assert audits("audit", "draw")[0] == 0
     audits("audit", "export", "-o", "out.tsv")
@@ -340,7 +340,7 @@ def test_a_wrong_value_is_refused_with_its_line_and_exit_code_2(audits: Run) -> 
     check_error(audits.failures[-1], "not-placed", "bad.qrels:1", "9", "0", "3")
 
 
-def test_families_of_models_are_stated_and_two_roles_are_warned_of(audits: Run, tmp_path: Path) -> None:
+def test_model_families_are_set_and_shared_families_warned_of(audits: Run, tmp_path: Path) -> None:
     assert audits("runs", "families", "good", "poor", "--family", "GPT")[0] == 0
     code, _, err = audits("runs", "families", "--questions", "--grader", "test grader", "--family", "gpt")
     assert code == 0 and "gpt" in err
@@ -353,11 +353,11 @@ def test_families_of_models_are_stated_and_two_roles_are_warned_of(audits: Run, 
 
 
 @pytest.mark.parametrize("words", [("board",), ("status",), ("draw",)])
-def test_without_an_audit_it_is_said_how_to_plan_one(audits: Run, words: tuple[str, ...]) -> None:
+def test_missing_audit_error_suggests_design(audits: Run, words: tuple[str, ...]) -> None:
     assert "exam audit design" in audits.fails("no-audit", "audit", *words)
 
 
-def test_give_back_and_end_batch_from_a_shell(audits: Run, tmp_path: Path) -> None:
+def test_claims_are_released_and_unjudged_batch_stays(audits: Run, tmp_path: Path) -> None:
     audits("audit", "design", "first", "--measure", "P@3", "--seed", "4")
     audits("audit", "draw")
     assert audits("audit", "export", "-o", "mine.jsonl", "--form", "jsonl", "--assessor", "cara", "--most", "1")[0] == 0

@@ -1,4 +1,4 @@
-"""On a full disk every command that writes says so in one sentence, keeps what was there, and leaves nothing."""
+"""Full disks: every writing command reports the problem, keeps existing files and leaves no partial ones."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ assert not any(check_project(project).values())
 """
 
 
-def test_each_writing_command_says_so_keeps_what_was_there_and_leaves_nothing(tmp_path: Path) -> None:
+def test_writing_commands_report_full_disk_and_keep_files(tmp_path: Path) -> None:
     for name in ("some.duckdb", "whole.duckdb"):
         file_of(fill_most).write(tmp_path / name)
     exported(tmp_path / "exported")
@@ -104,8 +104,8 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made.close()
 
 
-def test_what_cannot_be_delivered_is_not_on_record(project: Project) -> None:
-    """A publication, a bundle, and qrels made again are recorded after their files are in place, or not at all."""
+def test_undelivered_exports_are_not_recorded(project: Project) -> None:
+    """Publications, bundles and reproduced qrels are recorded only after their files are written."""
     (manifest,) = list_publications(project)
     before = project.version(), len(list_actions(project).acts)
     seen = list[int]()
@@ -128,7 +128,7 @@ def test_what_cannot_be_delivered_is_not_on_record(project: Project) -> None:
     assert delivered == [packed] and len(list_publications(project)) == 2 and len(bundle_sizes(project)) == 1
 
 
-def test_the_screens_say_a_full_disk_as_commands_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_screens_report_full_disk_as_commands_do(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = list[Exception]()
     monkeypatch.setattr(error_messages.ui, "show_error", shown.append)
     monkeypatch.setattr(error_messages.st, "button", lambda *_, **__: None)

@@ -1,4 +1,4 @@
-"""Commands that read do so at the same time, a writer is waited for, and then named by what it is."""
+"""Concurrent access: readers share a project, and commands wait for a writer and then name it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextmanager
 def held(path: Path, how: str, *command: str) -> Iterator[subprocess.Popen[str]]:
-    """Another process that has the file open, under a command line of one's choice."""
+    """Hold the file open in another process with the given command line."""
     arguments = [sys.executable, *(command or ("-c", HOLD)), str(path), how]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -89,14 +89,14 @@ ARGUMENTS = {
 
 
 def test_no_command_writes_while_another_process_reads(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All other reading commands run beside such a process in the tests of the server."""
+    """The server tests run all other reading commands alongside such a process."""
     with held(path, "read"):
         for command in ("graders test", "backup"):
             assert run(path, monkeypatch, *command.split(), *ARGUMENTS.get(command, ())) == 0
         assert run(path, monkeypatch, "judgments", "set", "q1", "p1", "1") == 1
 
 
-def test_committed_work_of_a_killed_process_is_read_and_readers_write_nothing(path: Path) -> None:
+def test_committed_work_of_killed_process_is_readable(path: Path) -> None:
     killed = "import duckdb, os, sys; c = duckdb.connect(sys.argv[1]); c.execute(sys.argv[2]); os._exit(1)"
     statement = "INSERT INTO settings VALUES ('a', '1')"
     subprocess.run([sys.executable, "-c", killed, str(path), statement], check=False)
@@ -116,7 +116,7 @@ def colour(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("ALTER TABLE queries ADD COLUMN colour VARCHAR DEFAULT 'blue'")
 
 
-def test_an_older_project_is_upgraded_first_or_names_the_holder(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_project_is_upgraded_first_or_names_the_holder(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, ("0999_colour", colour)))
     with held(path, "read") as reader, refusal("project-in-use", str(reader.pid), kind=ProjectError):
         open_project(path, read_only=True)
@@ -125,13 +125,13 @@ def test_an_older_project_is_upgraded_first_or_names_the_holder(path: Path, monk
     project.close()
 
 
-def test_a_writer_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_waits_for_writer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     set_patience(monkeypatch, 60.0)
     waited = threading.Event()
     with held(path, "write") as writer:
 
         def let_go(seconds: float) -> None:
-            # The first pause: the file is held, and the one who opens it waits.
+            # At the first pause the file is held and the opener waits.
             waited.set()
             writer.communicate("")
 
@@ -151,7 +151,7 @@ def test_a_writer_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("other.py", ("exam", "grade"), r"process \d+ \(python"),
     ],
 )
-def test_who_holds_the_project_is_called_by_what_it_is(
+def test_holder_of_project_is_described_by_its_command(
     path: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -171,7 +171,7 @@ def test_who_holds_the_project_is_called_by_what_it_is(
     assert [error.code for error in failures] == ["project-in-use"]
 
 
-def test_a_process_that_is_gone_is_called_by_its_number() -> None:
+def test_ended_process_is_described_by_its_number() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
     found = engine.describe_process(process.pid, "python3")
@@ -179,16 +179,16 @@ def test_a_process_that_is_gone_is_called_by_its_number() -> None:
 
 
 def checksum(block: bytes) -> bytes:
-    """DuckDB's checksum of a block of its file."""
+    """Return DuckDB's checksum of a block of its file."""
     found = 5381
     for (word,) in struct.iter_unpack("<Q", block):
         found ^= word * 0xBF58476D1CE4E5B9 % 2**64
     return found.to_bytes(8, "little")
 
 
-def test_a_file_of_a_newer_engine_is_refused_with_a_way_over(path: Path) -> None:
+def test_newer_engine_file_is_refused_with_migration_steps(path: Path) -> None:
     content = bytearray(path.read_bytes())
-    # The number of the storage format and the engine's name in the file's header, as DuckDB 2.0.0 writes them.
+    # Write the storage format number and engine name of DuckDB 2.0.0 into the file header.
     content[12:20] = (69).to_bytes(8, "little")
     content[52:84] = b"v2.0.0".ljust(32, b"\0")
     content[:8] = checksum(content[8:4096])

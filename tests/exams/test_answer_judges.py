@@ -1,4 +1,4 @@
-"""The judges of answers that core offers: every one scores, the best reference counts, a model is never asked here."""
+"""Answer checks: scores, the best of several gold answers, and agreement with people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ASKED = [name for name, judge in JUDGES.items() if judge.needs == "model"]
 
 
 @pytest.mark.parametrize("name", [name for name in JUDGES if name not in ASKED])
-def test_a_judge_tells_the_right_answer_from_another_and_from_none(name: str) -> None:
+def test_answer_check_separates_right_wrong_and_empty_answers(name: str) -> None:
     right, wrong = ("Bobby Scott", ["Bob Russell", "bobby scott"]), ("the capital of Peru", ["Bobby Scott"])
     scores = judge_scores(name, [right, wrong, ("anything", []), right, ("", ["Bobby Scott"])])
     assert scores[0] == scores[3] == pytest.approx(1)
@@ -25,14 +25,14 @@ def test_a_judge_tells_the_right_answer_from_another_and_from_none(name: str) ->
     assert scores[4] == 0 and 0 <= (scores[1] or 0) < JUDGES[name].threshold <= JUDGES[name].top
 
 
-def test_order_and_company_change_no_score() -> None:
+def test_scores_do_not_depend_on_order_or_batch() -> None:
     pairs = [("Tulsa", ["Tulsa, Oklahoma"]), ("1901", ["December 1901", "1902"]), ("Röntgen", ["X-rays " * 30])]
     for name in ("embedding", "bertscore"):
         together = judge_scores(name, pairs)
         assert [judge_scores(name, [pair])[0] for pair in reversed(pairs)] == pytest.approx(together[::-1], abs=1e-5)
 
 
-def test_a_model_is_asked_by_whoever_has_one() -> None:
+def test_answer_check_by_model_needs_a_model() -> None:
     assert ASKED == ["llm", "graded"]
     with refusal("answer-judge-needs-model"):
         judge_scores("llm", [])
@@ -42,14 +42,14 @@ def test_a_model_is_asked_by_whoever_has_one() -> None:
     assert accepts_score("graded", 4) and not accepts_score("graded", 3) and accepts_score("graded", 3, threshold=3)
 
 
-def test_token_vectors_are_those_of_the_tokens_alone() -> None:
+def test_token_vectors_exclude_special_tokens() -> None:
     encoder = load_encoder(model_folder())
     one, none, long = encoder.token_vectors(["Tulsa, Oklahoma", "", "word " * 400])
     assert len(one) == 3 and len(none) == 0 and len(long) == 254
     assert (one**2).sum(axis=1) == pytest.approx(1, abs=1e-5)
 
 
-def test_on_real_answers_judges_agree_with_people_as_the_documentation_says(shared_data: Path) -> None:
+def test_agreement_on_real_answers_matches_the_documentation(shared_data: Path) -> None:
     rows = answered(shared_data / "openqa-eval")
     people = [row.people for row in rows]
     assert len(rows) == 3548 and len({row.question for row in rows}) == 301 and len({row.system for row in rows}) == 12
@@ -62,7 +62,7 @@ def test_on_real_answers_judges_agree_with_people_as_the_documentation_says(shar
     }  # fmt: skip
 
 
-def test_a_corpus_of_gold_passages_misses_some_and_has_others_in_another_version(shared_data: Path) -> None:
+def test_gold_corpus_omits_and_replaces_the_given_shares(shared_data: Path) -> None:
     whole, less = (corpus(shared_data / "nq-open-gold", *shares) for shares in ((0, 0), (0.2, 0.2)))
     assert len(whole.gold) == 2889 and set(whole.gold.values()) == set(whole.ids)
     gone = set(whole.ids) - {one.removesuffix(" of 2019") for one in less.ids}

@@ -1,4 +1,4 @@
-"""An exam in a project changes nothing of what systems are measured by."""
+"""Exams leave the leaderboards of systems unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEASURES = ("nDCG@10", "EXAM-Cover@20", "alpha_nDCG@10", "EXAM-Cover@20/pool")
 
 
 def put_by_hand(project: Project, prefix: str) -> list[Question]:
-    """An exam as a person writes it in the bank: multiple-choice questions of a query without passages, and no more."""
+    """Write an exam in the question bank: multiple-choice questions of a query without passages."""
     questions = [replace(item(number), question_id=f"{prefix}{number}", query_id="quiz") for number in (1, 2)]
     with project.transaction() as cursor:
         add_queries(cursor, [Query("quiz", "Our own exam")], replace=False)
@@ -37,7 +37,7 @@ def with_runs(project: Project) -> Project:
 
 
 @pytest.mark.parametrize("put", [put_exam, put_by_hand], ids=["items", "by hand"])
-def test_no_board_changes(with_runs: Project, put: Callable[..., list[Question]]) -> None:
+def test_exam_changes_no_leaderboard(with_runs: Project, put: Callable[..., list[Question]]) -> None:
     boards = [leaderboard(with_runs, measure) for measure in MEASURES]
     put(with_runs, prefix="jar")
     for before in boards:
@@ -47,14 +47,14 @@ def test_no_board_changes(with_runs: Project, put: Callable[..., list[Question]]
 
 
 @pytest.mark.parametrize("measure", MEASURES[:2])
-def test_no_edit_of_an_item_does(with_runs: Project, measure: str) -> None:
+def test_item_edit_changes_no_label_or_score(with_runs: Project, measure: str) -> None:
     items = put_exam(with_runs, prefix="jar")
     found = changes(with_runs, measure, Policy(), {"exam": [replace(items[0], active=False), *items[1:]]})
     assert found.labels == [] and found.to_grade == 0
     assert [one.score_after for one in found.systems] == [one.score_before for one in found.systems]
 
 
-def test_an_exam_is_a_query_without_passages_that_asks_choices_alone(with_runs: Project) -> None:
+def test_exam_is_a_query_with_only_multiple_choice_questions(with_runs: Project) -> None:
     def exams() -> list[str]:
         return bank.exam_queries(with_runs, bank.latest_version(with_runs))
 
@@ -64,8 +64,8 @@ def test_an_exam_is_a_query_without_passages_that_asks_choices_alone(with_runs: 
     after = bank.project_counts(with_runs)
     assert (after["exams"], after["items"]) == (1, 2) and after["queries"] - before["queries"] == 1
     spec = GraderSpec("any", "self-rating", "")
-    assert left_out(with_runs, spec, bank.latest_version(with_runs)).total == 0, "no grader passes its items over"
-    # What people ask of passages beside it makes a query of it, as does a subtopic, whose topics may have passages.
+    assert left_out(with_runs, spec, bank.latest_version(with_runs)).total == 0, "items do not count as left out"
+    # A question about passages, or a subtopic, makes it an ordinary query.
     version = bank.latest_version(with_runs)
     plain = Question("h3", "quiz", "What is a metal?")
     bank.save_version(with_runs, [plain], "a question", "ann")
@@ -76,7 +76,7 @@ def test_an_exam_is_a_query_without_passages_that_asks_choices_alone(with_runs: 
     assert exams() == []
 
 
-def test_what_comes_next_for_an_exam_alone(project: Project) -> None:
+def test_next_step_follows_the_state_of_an_exam(project: Project) -> None:
     def following(unsaved: int = 0) -> tuple[str, str]:
         step = bank.next_step(bank.project_counts(project), unsaved=unsaved)
         return step.screen, step.sentence

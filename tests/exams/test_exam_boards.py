@@ -1,4 +1,4 @@
-"""Boards of an exam: accuracy with its error, models by retrievals, topics, pairs, and the matrix behind them."""
+"""Exam leaderboards: accuracy and its error, grids, topics, comparisons and the response matrix."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def student(name: str, **factors: str) -> Student:
 
 
 def found(rows: dict[str, list[float]], failed: dict[str, list[int]] | None = None, topics: str = "") -> Responses:
-    """Responses of students by name; `topics` has a letter an item."""
+    """Responses of examinees by name; `topics` has one letter per item."""
     names = list(rows)
     correct = np.array(list(rows.values()), dtype=float)
     marks = np.zeros(correct.shape, dtype=bool)
@@ -52,7 +52,7 @@ def found(rows: dict[str, list[float]], failed: dict[str, list[int]] | None = No
     return Responses([student(name) for name in names], items, list(topics) or [None] * len(items), correct, marks)
 
 
-def test_missing_failed_and_wrong_are_three_states() -> None:
+def test_missing_failed_and_wrong_answers_are_distinct() -> None:
     board = exam_board(found({"a": [1, 0, NAN, NAN], "b": [1, 1, 1, 0], "c": [NAN] * 4}, {"a": [2]}))
     assert [row.student.name for row in board] == ["b", "a", "c"]
     b, a, c = (row.score for row in board)
@@ -64,7 +64,7 @@ def test_missing_failed_and_wrong_are_three_states() -> None:
     assert c.accuracy_interval is None and a.accuracy_interval == pytest.approx((0.0945, 0.9055), abs=5e-5)
 
 
-def test_all_right_is_no_certainty() -> None:
+def test_perfect_accuracy_still_has_an_interval() -> None:
     (row,) = exam_board(found({"a": [1, 1, 1, 1]}))
     assert row.score.accuracy_interval == pytest.approx((0.5101, 1), abs=5e-5)
 
@@ -77,11 +77,11 @@ PUBLISHED = {
     "70B": ("55.4 53.5 57.9 49.5|61.5 59.7 60.3 68.3|71.4 65.3 76.9 64.3|72.6 75.7 74.4 58.6|69.7 72.2 77.7 67.6",
             ["MultiQA", "MultiQA", "DPRV2", "DPR"]),
 }  # fmt: skip
-"""Table 2 of Guinet et al.: SIAM, DPR, BM25, MultiQA, DPRV2, each for four exams; and which is best there."""
+"""Table 2 of Guinet et al.: SIAM, DPR, BM25, MultiQA and DPRV2 in four exams, and the best of each exam."""
 
 
 @pytest.mark.parametrize("model", PUBLISHED)
-def test_the_best_classical_retrieval_is_that_of_the_paper(model: str) -> None:
+def test_best_classical_retrieval_matches_the_paper(model: str) -> None:
     written, best = PUBLISHED[model]
     rows = [[float(share) for share in row.split()] for row in written.split("|")]
     names = ["SIAM", "DPR", "BM25", "MultiQA", "DPRV2"]
@@ -90,7 +90,7 @@ def test_the_best_classical_retrieval_is_that_of_the_paper(model: str) -> None:
         assert best_classical({"closed-book": 99.0, **shares, "oracle": 99.0}) == best[exam].split()
 
 
-def test_a_grid_takes_the_best_of_the_worked_items() -> None:
+def test_grid_takes_the_best_of_several_icl_counts() -> None:
     names = {
         "a": ("big", "bm25", 0), "aa": ("big", "bm25", 1), "aaa": ("big", "oracle", 0),
         "aaaa": ("big", "closed-book", 0), "aaaaa": ("small", "closed-book", 0),
@@ -127,7 +127,7 @@ def test_mcnemar_is_the_exact_binomial_test() -> None:
 
 
 @pytest.mark.parametrize("test", ["mcnemar", "randomisation"])
-def test_students_are_compared_on_what_both_answered(test: str) -> None:
+def test_examinees_are_compared_on_items_both_answered(test: str) -> None:
     rows = {"a": [1.0] * 12, "b": [0.0] * 11 + [NAN], "c": [1.0] * 12}
     first, same, last = compare_examinees(found(rows), test)  # type: ignore[arg-type]
     assert (first.first, first.second, first.items, first.only_first, first.only_second) == ("a", "b", 11, 11, 0)
@@ -140,13 +140,13 @@ def test_students_are_compared_on_what_both_answered(test: str) -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 1.0, NAN]), min_size=4, max_size=4), min_size=1, max_size=4))
-def test_a_board_counts_every_item_once(rows: list[list[float]]) -> None:
+def test_leaderboard_counts_every_item_once(rows: list[list[float]]) -> None:
     for row in exam_board(found({"s" * (at + 1): values for at, values in enumerate(rows)})):
         assert row.score.answered + row.score.failed + row.score.missing == row.score.items == 4
         assert row.score.accuracy is None or 0 <= row.score.accuracy <= 1
 
 
-def test_responses_are_students_by_items_with_their_factors(project: Project, tmp_path: Path) -> None:
+def test_response_matrix_has_examinees_items_and_factors(project: Project, tmp_path: Path) -> None:
     questions = put_exam(project, 4, ("x", "y"))
     add_student(project, Plan("longest", factors={"kind": "rule"}), "ann")
     sit_exam(project, ExamRequest(), "ann")
@@ -163,24 +163,24 @@ def test_responses_are_students_by_items_with_their_factors(project: Project, tm
     assert only.correct.tolist() == [[1, 0]]
     with refusal("unknown-item", "nowhere"):
         examinee_responses(project, items=["nowhere"])
-    # A retired item counts no longer, and can still be asked about.
+    # A retired item is left out by default, but can be requested.
     bank.save_version(project, [replace(questions[0], active=False)], "away", "ann")
     assert examinee_responses(project).items == ["i2", "i3", "i4", "new"]
     assert examinee_responses(project, ["paper"], ["i1"]).correct.tolist() == [[0]]
 
 
-def test_items_that_just_one_of_two_got_right() -> None:
+def test_only_right_separates_items_of_two_examinees() -> None:
     assert only_right(found({"a": [1, 1, 0, NAN, 1], "b": [0, 1, 1, 1, NAN]}), "a", "b") == (["i0"], ["i2"])
 
 
-def test_answers_that_come_while_a_sitting_goes_on_are_not_overlooked(project: Project) -> None:
+def test_answers_of_a_running_job_reach_fitted_abilities(project: Project) -> None:
     put_exam(project, 12)
     for seed in range(2):
         add_student(project, Plan("random", seed=seed, name=f"chance {seed}"), "ann")
     sit_exam(project, ExamRequest(("chance 0",)), "ann")
     assert len(fit_abilities(project).students) == 1
     with project.transaction() as cursor:
-        # As a sitting commits them: no act says so before its end.
+        # As a running job commits them: the activity log has no entry before its end.
         cursor.execute(
             "INSERT INTO answers SELECT * REPLACE"
             " ((SELECT student_key FROM students WHERE name = 'chance 1') AS student_key) FROM answers"

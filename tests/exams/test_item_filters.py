@@ -1,4 +1,4 @@
-"""Filters of items: their values by hand, the thresholds that remove a share, and what each rule shows."""
+"""Item filters: values computed by hand, default thresholds, and the evidence of each rule."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ OFF = Thresholds(near=None, self_contained=False)
 
 
 def counted(texts: Sequence[str]) -> np.ndarray:
-    """Vectors of letters, so that cosines can be told by hand and no model is needed."""
+    """Return letter-count vectors, so that cosines can be checked by hand without a model."""
     rows = np.array([[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts], np.float32) + 1e-6
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def check(items: Sequence[Item], thresholds: Thresholds | None = None, *, encode: Encode) -> list[CheckedItem]:
-    """All values of items, and the rules that each breaks; without thresholds, those that remove 5 % each."""
+    """Measure items and apply thresholds; by default, those that remove 5 % each."""
     values = measure_items(items, encode)
     return apply_thresholds(values, usual_thresholds(values) if thresholds is None else thresholds)
 
 
-def test_the_nearest_gram_of_a_source_is_found_with_its_similarity() -> None:
+def test_nearest_gram_is_found_with_its_similarity() -> None:
     value, gram = nearest_gram(split_words(SOURCE), split_words("the MOON pulls the water"), 4)
-    assert (value, gram) == (4 / 5, "the moon pulls the"), "a multiset: 'the' counts twice; the first of equals"
+    assert (value, gram) == (4 / 5, "the moon pulls the"), "'the' counts twice; the first of equal grams wins"
     assert nearest_gram(split_words("one two"), split_words("two three four"), 5) == (1 / 4, "one two"), (
         "a short source is one gram"
     )
@@ -59,7 +59,7 @@ few_words = st.lists(st.sampled_from("abcd"), max_size=9)
 
 
 @given(few_words, few_words, st.integers(1, 4))
-def test_the_nearest_gram_is_that_of_trying_them_all(source: list[str], text: list[str], n: int) -> None:
+def test_nearest_gram_matches_exhaustive_search(source: list[str], text: list[str], n: int) -> None:
     size = min(n, len(source))
     grams = [source[at : at + size] for at in range(len(source) - size + 1)] if source and text else []
     best = max((multiset_jaccard(gram, text) for gram in grams), default=0.0)
@@ -67,7 +67,7 @@ def test_the_nearest_gram_is_that_of_trying_them_all(source: list[str], text: li
 
 
 @given(few_words, few_words)
-def test_rouge_l_is_that_of_the_published_program(one: list[str], other: list[str]) -> None:
+def test_rouge_l_and_jaccard_match_references(one: list[str], other: list[str]) -> None:
     from rouge_score.rouge_scorer import _score_lcs
 
     assert rouge_l(one, other) == pytest.approx(_score_lcs(one, other).fmeasure)
@@ -80,7 +80,7 @@ def test_rouge_l_is_that_of_the_published_program(one: list[str], other: list[st
     )
 
 
-def test_values_of_an_item_are_those_of_the_paper() -> None:
+def test_item_values_follow_the_paper() -> None:
     (found,) = measure_items([ITEM], counted)
     assert found.extra_gram is not None and found.intra_jaccard is not None and found.intra_embedding is not None
     # 5+5+4+5 words: n = 4. J of the key: 4 of 5 words; of the last choice "day at most coasts": 4 of 5.
@@ -94,7 +94,7 @@ def test_values_of_an_item_are_those_of_the_paper() -> None:
     assert len(value_row(found)) == len(VALUE_COLUMNS)
 
 
-def test_what_an_item_lacks_is_not_zero() -> None:
+def test_values_without_source_or_key_are_none() -> None:
     bare, keyless = measure_items(
         [replace(ITEM, source_text=None), replace(ITEM, key=None, question_id="exam/2")], counted
     )
@@ -114,13 +114,13 @@ def test_what_an_item_lacks_is_not_zero() -> None:
         ('Which of the "tides" is the highest?', 2, 'of the "tides"'),
     ],
 )
-def test_questions_that_name_their_source_say_by_which_pattern(
+def test_question_that_names_its_source_reports_the_pattern(
     text: str, pattern: int | None, words_hit: str | None
 ) -> None:
     (checked,) = check([replace(ITEM, text=text)], replace(OFF, self_contained=True), encode=counted)
     found = [(hit.value, hit.one) for hit in checked.hits]
     assert found == ([] if pattern is None else [(float(pattern), words_hit)])
-    assert check([replace(ITEM, text=text)], OFF, encode=counted)[0].hits == (), "an exam may switch the rule off"
+    assert check([replace(ITEM, text=text)], OFF, encode=counted)[0].hits == (), "the rule can be switched off"
 
 
 @pytest.mark.parametrize(
@@ -135,12 +135,12 @@ def test_questions_that_name_their_source_say_by_which_pattern(
         (("The moon pulls the water", "x", "y", "Vitamins A and E, above all"), []),
     ],
 )  # fmt: skip
-def test_choices_that_cannot_be_told_apart_or_shuffled_are_found(choices: tuple[str, ...], rules: list[str]) -> None:
+def test_duplicate_or_unshufflable_choices_are_found(choices: tuple[str, ...], rules: list[str]) -> None:
     (checked,) = check([replace(ITEM, choices=choices)], OFF, encode=counted)
     assert [hit.rule for hit in checked.hits] == rules
 
 
-def test_items_that_ask_the_same_name_each_other() -> None:
+def test_near_duplicate_items_name_each_other() -> None:
     again = replace(ITEM, question_id="exam/2", text=ITEM.text.replace("coast", "coasts"))
     other = replace(ITEM, question_id="exam/3", text="zzzzzzzz qqqqqqq jjjjjjj xxxxxx?", key=ITEM.choices[2])
     first, second, third = check([ITEM, again, other], replace(OFF, near=0.95), encode=counted)
@@ -150,7 +150,7 @@ def test_items_that_ask_the_same_name_each_other() -> None:
 
 
 def many(n: int) -> list[Item]:
-    """Items of random words, some of the source's."""
+    """Return items of random words, some from the source."""
     draw = random.Random(3)
     pool = [*split_words(SOURCE), *["alpha", "beta", "gamma", "delta", "epsilon"]]
     made = []
@@ -162,7 +162,7 @@ def many(n: int) -> list[Item]:
     return made
 
 
-def test_usual_thresholds_remove_five_per_cent_each_and_no_more() -> None:
+def test_default_thresholds_remove_at_most_five_per_cent_each() -> None:
     values = measure_items(many(100), counted)
     at = usual_thresholds(values)
     fallen = Counter(hit.rule for one in apply_thresholds(values, replace(at, near=None)) for hit in one.hits)
@@ -170,31 +170,31 @@ def test_usual_thresholds_remove_five_per_cent_each_and_no_more() -> None:
         0 < fallen[rule] <= 5 for rule in ("extra n-gram", "extra embedding", "intra jaccard", "intra embedding")
     )
     assert fallen["extra embedding"] == fallen["intra embedding"] == 5
-    assert at.intra_rouge is None, "a rule that the paper does not have counts where a person sets it"
+    assert at.intra_rouge is None, "a rule beyond the paper applies only if it is set"
 
 
-def test_a_threshold_that_is_typed_in_decides_as_its_number_says() -> None:
+def test_equal_value_breaks_intra_but_not_extra_threshold() -> None:
     values = measure_items(many(40), counted)
     bound = sorted(one.intra_embedding.value for one in values if one.intra_embedding)[-3]
     fallen = [one for one in apply_thresholds(values, replace(OFF, intra_embedding=float(f"{bound:.4f}"))) if one.hits]
-    assert len(fallen) == 3, "as large falls"
+    assert len(fallen) == 3, "an equal value breaks an intra threshold"
     margin = sorted(one.extra_embedding.value for one in values if one.extra_embedding)[-3]
     assert len([one for one in apply_thresholds(values, replace(OFF, extra_embedding=margin)) if one.hits]) == 2, (
-        "larger falls"
+        "only a larger value breaks an extra threshold"
     )
     hit = fallen[0].hits[0]
     assert hit.threshold == bound and hit.one in fallen[0].item.discriminators and hit.other == fallen[0].item.key
 
 
-def test_few_items_or_equal_ones_lose_none_to_a_quantile() -> None:
+def test_few_or_equal_items_have_no_default_thresholds() -> None:
     assert usual_thresholds(measure_items(many(19), counted)) == Thresholds()
-    assert usual_thresholds(measure_items([ITEM] * 40, counted)) == Thresholds(), "one cannot fall without all"
+    assert usual_thresholds(measure_items([ITEM] * 40, counted)) == Thresholds(), "they would all fall at once"
     assert usual_thresholds([]) == Thresholds() and check([], encode=counted) == []
     with refusal("share-out-of-range"):
         usual_thresholds([], 5)
 
 
-def test_the_shipped_encoder_is_asked_once_for_what_a_project_keeps(project: Project) -> None:
+def test_project_keeps_vectors_of_the_shipped_encoder(project: Project) -> None:
     (found,) = check([ITEM], encode=kept_vectors(project))
     assert found.values.intra_embedding is not None and 0 < found.values.intra_embedding.value < 1
     kept = project.value("SELECT count(*) FROM text_vectors")

@@ -1,4 +1,4 @@
-"""A model writes items from passages: what is asked, what is kept, what it costs, and how stopped work goes on."""
+"""Generation of items from passages: prompts, proposals, prices, failures and resumed jobs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Model = Callable[[Answers], Drafter]
 
 
 def fill_corpus(project: Project) -> None:
-    """Four passages, one without a text, and a run over some."""
+    """Add four passages, and a run over some of them and one passage without text."""
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "of tides"), Query("q2", "of wind")], replace=True)
         add_passages(cursor, [Passage(*one) for one in TEXTS.items()])
@@ -59,7 +59,7 @@ corpus = filled_project(fill_corpus)
 
 @pytest.fixture
 def model() -> Iterator[Model]:
-    """Starts an endpoint that answers as a test says, and gives the drafter that asks it."""
+    """Return a function that starts a scripted endpoint and returns its drafter."""
     servers: list[EndpointServer] = []
 
     def started(answers: Answers) -> Drafter:
@@ -86,9 +86,7 @@ def item(seen: Seen, **changes: object) -> Reply:
     return chat(json.dumps(made | {"explanation": "since"} | changes))
 
 
-def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_seed(
-    corpus: Project, model: Model
-) -> None:
+def test_each_passage_becomes_a_proposal_with_seeded_choice_order(corpus: Project, model: Model) -> None:
     told: list[tuple[int, int]] = []
     asked: list[Seen] = []
 
@@ -110,7 +108,7 @@ def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_se
         assert (one.text, one.key, one.source_text) == (QUESTION.format(n), f"{n}b", TEXTS[f"p{n}"])
         assert one.shuffle_seed == shuffle_seed(0, one.question_id)
         assert one.choices == shuffle_choices([f"{n}{letter}" for letter in "abcd"], one.shuffle_seed or 0)
-    assert exam_items(corpus) == [], "nothing is in the bank before a person accepts it"
+    assert exam_items(corpus) == [], "items enter the bank only after a person accepts them"
     (act,) = [one for one in list_actions(corpus).acts if one.act == "draft items"]
     for value in ("writer-1", "“Exam on DevOps”", "4 proposals", "4 passages"):
         assert value in act.said, act.said
@@ -119,7 +117,7 @@ def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_se
     assert "documentation from DevOps" in asked[0].prompt
 
 
-def test_accepted_items_keep_their_source_and_what_the_model_wrote(corpus: Project, model: Model) -> None:
+def test_accepted_items_keep_source_and_raw_reply(corpus: Project, model: Model) -> None:
     report = generate_items(corpus, model(item), "ann", ItemRequest(topic="sea", limit=1))
     bank.accept_proposals(corpus, report.keys, "bob")
     save_drafts(corpus, "bob", "good ones")
@@ -128,11 +126,11 @@ def test_accepted_items_keep_their_source_and_what_the_model_wrote(corpus: Proje
     assert made.raw is not None and json.loads(made.raw)["explanation"] == "since"
 
 
-def test_the_same_seed_gives_the_same_items_in_the_same_order(corpus: Project, model: Model) -> None:
+def test_same_seed_gives_same_items_in_same_order(corpus: Project, model: Model) -> None:
     drafter = model(item)
     first = [one.passage_id for one in chunks_to_ask(corpus, drafter, ItemRequest(limit=2))]
     assert first == [one.passage_id for one in chunks_to_ask(corpus, drafter, ItemRequest())][:2], (
-        "more extends what was drawn"
+        "a higher limit extends the same draw"
     )
     assert {tuple(one.passage_id for one in chunks_to_ask(corpus, drafter, ItemRequest(seed=n))) for n in range(8)} != {
         tuple(first)
@@ -144,14 +142,14 @@ def test_the_same_seed_gives_the_same_items_in_the_same_order(corpus: Project, m
     assert len({made.question_id for made in (*one, *two)}) == 8
 
 
-def test_passages_of_a_run_take_the_words_of_its_query_as_topic(corpus: Project, model: Model) -> None:
+def test_passages_of_a_run_take_query_text_as_topic(corpus: Project, model: Model) -> None:
     found = chunks_to_ask(corpus, model(item), ItemRequest(run="bm25"))
     assert {one.passage_id: one.topic for one in found} == {"p0": "of wind", "p2": "of tides"}
     named = chunks_to_ask(corpus, model(item), ItemRequest(run="bm25", topic="sea"))
     assert {one.topic for one in named} == {"sea"}
 
 
-def test_work_that_was_stopped_goes_on_with_the_rest_alone(corpus: Project, model: Model) -> None:
+def test_stopped_generation_continues_with_the_rest(corpus: Project, model: Model) -> None:
     asked: list[str] = []
 
     def answers(seen: Seen) -> Reply:
@@ -174,9 +172,7 @@ def test_work_that_was_stopped_goes_on_with_the_rest_alone(corpus: Project, mode
     assert (rest.name, rest.request["query_id"], rest.request["domain"]) == ("writer-1", "exam", ItemRequest.domain)
 
 
-def test_what_cannot_be_read_is_counted_by_part_and_asked_again_where_that_is_said(
-    corpus: Project, model: Model
-) -> None:
+def test_unreadable_replies_are_counted_by_part_and_retried_on_request(corpus: Project, model: Model) -> None:
     said = {
         "0": {"question": "Why?"},
         "1": {"choices": ["a", "b"], "correct_answer": "A"},
@@ -196,7 +192,7 @@ def test_what_cannot_be_read_is_counted_by_part_and_asked_again_where_that_is_sa
     assert {one.passage_id for one in chunks_to_ask(corpus, drafter, ItemRequest(again=True))} == {"p0", "p1", "p2"}
 
 
-def test_an_answer_that_never_came_is_no_answer_and_is_asked_for_by_itself(corpus: Project, model: Model) -> None:
+def test_missing_reply_is_counted_apart_and_retried(corpus: Project, model: Model) -> None:
     broken = {"0"}
     drafter = model(lambda seen: status(400, "bad luck") if number(seen) in broken else item(seen))
     generate_items(corpus, drafter, "ann")
@@ -207,12 +203,12 @@ def test_an_answer_that_never_came_is_no_answer_and_is_asked_for_by_itself(corpu
     assert generate_items(corpus, drafter, "ann").asked == 1
 
 
-def test_an_endpoint_without_structured_output_is_asked_in_words(corpus: Project, model: Model) -> None:
+def test_endpoint_without_structured_output_yields_items(corpus: Project, model: Model) -> None:
     drafter = model(lambda seen: no_structure() if seen.wants_json else item(seen))
     assert len(generate_items(corpus, drafter, "ann", ItemRequest(limit=2)).keys) == 2
 
 
-def test_the_prompt_of_the_paper_is_asked_word_for_word_with_the_passage_fenced(corpus: Project, model: Model) -> None:
+def test_paper_prompt_is_sent_verbatim_with_a_fenced_passage(corpus: Project, model: Model) -> None:
     asked: list[Seen] = []
 
     def answers(seen: Seen) -> Reply:
@@ -229,7 +225,7 @@ def test_the_prompt_of_the_paper_is_asked_word_for_word_with_the_passage_fenced(
     assert told in json.dumps(asked[0].body)
 
 
-def test_the_price_is_told_before_anything_is_asked(corpus: Project, model: Model) -> None:
+def test_price_is_computed_without_requests(corpus: Project, model: Model) -> None:
     drafter = model(lambda seen: status(500))
     tag = generation_price(corpus, drafter, ItemRequest(limit=3))
     assert (tag.calls, tag.cost, tag.counted) == (3, None, False) and tag.input_tokens > 300
@@ -248,21 +244,21 @@ def test_the_price_is_told_before_anything_is_asked(corpus: Project, model: Mode
         ItemRequest(query_id="two words"),
     ],
 )
-def test_what_cannot_be_asked_for_changes_nothing(corpus: Project, model: Model, wanted: ItemRequest) -> None:
+def test_invalid_request_changes_nothing(corpus: Project, model: Model, wanted: ItemRequest) -> None:
     queries = corpus.rows("SELECT query_id FROM queries")
     with pytest.raises(InputError):
         generate_items(corpus, model(item), "ann", wanted)
     assert (making_of(corpus), corpus.rows("SELECT query_id FROM queries")) == (None, queries)
 
 
-def test_an_endpoint_that_cannot_be_used_is_told_and_what_came_stays(corpus: Project, model: Model) -> None:
+def test_unusable_endpoint_fails_without_proposals(corpus: Project, model: Model) -> None:
     with pytest.raises(GradingError):
         generate_items(corpus, model(lambda seen: status(404, "no such model")), "ann")
     assert list_proposals(corpus) == []
 
 
 def write_until_killed(path: Path, url: str) -> None:
-    """Write items, and die as soon as the first are stored."""
+    """Generate items, and die as soon as the first are stored."""
     project = open_project(path)
     drafter = make_drafter({"model": "writer-1", "base_url": url, "attempts": 1})
     generate_items(
@@ -271,7 +267,7 @@ def write_until_killed(path: Path, url: str) -> None:
     )  # fmt: skip
 
 
-def test_writing_that_was_killed_is_marked_and_goes_on_with_the_rest(corpus: Project) -> None:
+def test_killed_generation_is_marked_interrupted_and_continues(corpus: Project) -> None:
     corpus.close()
     killed_now = threading.Event()
 
@@ -297,7 +293,7 @@ def test_writing_that_was_killed_is_marked_and_goes_on_with_the_rest(corpus: Pro
         again.close()
 
 
-def test_the_part_that_failed_is_read_again_by_the_parser_of_today(corpus: Project) -> None:
+def test_failed_parts_are_recounted_by_the_current_parser(corpus: Project) -> None:
     made = bank.Generation(
         "item", "q1", "m", "exam-item", "f00d", (), "Question: Why?", "an old reason", passage_id="p0"
     )

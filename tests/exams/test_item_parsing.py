@@ -1,4 +1,4 @@
-"""What a model wrote becomes an item or says which part of it cannot be read; choices keep a seeded order."""
+"""Parsing of model replies into items, and the seeded order of choices."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ SAMPLES = [
 
 
 @pytest.mark.parametrize(("text", "position", "key"), SAMPLES)
-def test_the_sample_items_of_the_paper_are_read(text: str, position: int, key: str) -> None:
+def test_sample_items_of_the_paper_are_parsed(text: str, position: int, key: str) -> None:
     item = parse_item(text)
     assert isinstance(item, ParsedItem)
     assert (item.key, item.choices[item.key]) == (position, key)
@@ -116,17 +116,17 @@ def test_the_sample_items_of_the_paper_are_read(text: str, position: int, key: s
         (written() + "\n\n" + written(key="Correct Answer: C)"), 1),
     ],
 )  # fmt: skip
-def test_items_are_read_as_models_write_them(text: str, key: int) -> None:
+def test_common_reply_formats_are_parsed(text: str, key: int) -> None:
     assert parse_item(text) == ParsedItem(QUESTION, CHOICES, key)
 
 
-def test_a_numbered_list_in_the_question_is_no_choice() -> None:
+def test_numbered_list_in_question_is_not_the_choices() -> None:
     listed = (
         "Question: A request takes these steps:\n1. It is sent\n2. It is read\n3. It is answered\n4. It ends\nWhich?"
     )
     item = parse_item(written(question=listed))
     assert isinstance(item, ParsedItem) and item.choices == CHOICES
-    assert item.question.splitlines()[1] == "1. It is sent", "lines of a question stay"
+    assert item.question.splitlines()[1] == "1. It is sent", "line breaks of a question are kept"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_numbered_list_in_the_question_is_no_choice() -> None:
         (written(question="Question: Why?", key="Correct Answer: 7"), ("question", "key")),
     ],
 )
-def test_what_cannot_be_read_says_which_part(text: str, parts: tuple[str, ...]) -> None:
+def test_unreadable_reply_names_the_failed_parts(text: str, parts: tuple[str, ...]) -> None:
     found = parse_item(text)
     assert isinstance(found, UnreadableReply)
     assert found.parts == parts
@@ -170,7 +170,7 @@ def as_json(**changes: object) -> str:
         (as_json(choices=dict(zip("ABCD", CHOICES, strict=True)), explanation="since"), 1),
     ],
 )
-def test_items_are_read_from_json(text: str, key: int) -> None:
+def test_items_are_parsed_from_json(text: str, key: int) -> None:
     assert parse_item(text) == ParsedItem(QUESTION, CHOICES, key)
 
 
@@ -185,13 +185,13 @@ def test_items_are_read_from_json(text: str, key: int) -> None:
         (as_json(correct_answer="none of them"), ("key",)),
     ],
 )
-def test_json_that_is_no_item_says_which_part(text: str, parts: tuple[str, ...]) -> None:
+def test_invalid_json_item_names_the_failed_parts(text: str, parts: tuple[str, ...]) -> None:
     found = parse_item(text)
     assert isinstance(found, UnreadableReply) and found.parts == parts
 
 
 @given(st.text(max_size=300), st.sampled_from(["", "Question:", "A) x\nB) y", "Correct Answer: A", '{"question":']))
-def test_whatever_a_model_writes_is_read_or_refused_by_part(text: str, spice: str) -> None:
+def test_any_reply_is_parsed_or_refused_by_part(text: str, spice: str) -> None:
     found = parse_item(f"{text}{spice}{text}")
     if isinstance(found, UnreadableReply):
         assert found.parts and found.reason
@@ -199,9 +199,9 @@ def test_whatever_a_model_writes_is_read_or_refused_by_part(text: str, spice: st
         assert len(found.choices) == 4 and all(found.choices) and 0 <= found.key < 4
 
 
-def test_the_order_is_that_of_exam_seed_and_item_and_the_key_goes_with_its_text() -> None:
+def test_choice_order_depends_only_on_seed_and_item() -> None:
     seed = shuffle_seed(7, "exam/a")
-    # Written out, since published exams have to come out the same years later.
+    # A literal value, because published exams must stay reproducible.
     assert seed == 6933336395320096489
     assert shuffle_choices(CHOICES, seed) == tuple(CHOICES[at] for at in (0, 3, 2, 1))
     assert sorted(shuffle_choices(CHOICES, seed)) == sorted(CHOICES)
@@ -209,6 +209,6 @@ def test_the_order_is_that_of_exam_seed_and_item_and_the_key_goes_with_its_text(
     assert 0 <= seed < 2**63
 
 
-def test_after_shuffling_no_place_is_the_right_one_more_often_than_by_chance() -> None:
+def test_shuffling_spreads_the_key_evenly_over_positions() -> None:
     places = Counter(shuffle_choices(CHOICES, shuffle_seed(0, f"exam/{n}")).index(CHOICES[0]) for n in range(1000))
     assert all(200 < places[at] < 300 for at in range(4))

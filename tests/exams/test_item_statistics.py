@@ -1,4 +1,4 @@
-"""What is said of an exam before anybody sits it: baselines, lengths, words, topics, and levels by keywords."""
+"""Exam statistics before any answers: baselines, lengths, question words, topics and Bloom levels."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ ITEMS = [
 ]
 
 
-def test_baselines_say_what_guessing_earns() -> None:
+def test_baselines_give_the_accuracy_of_guessing() -> None:
     said = summarize_items(ITEMS)
     assert (said.items, said.without_key, said.retired) == (3, 1, 1)
     assert (said.fixed_answer, said.fixed_letter) == (pytest.approx(2 / 3), "A")
-    # The second and the third: as long as every choice is enough.
+    # Items 2 and 3: a key that ties for the longest choice counts.
     assert said.longest_answer == pytest.approx(2 / 3)
     assert said.question_length == pytest.approx((11 + 22 + 11) / 3)
     assert said.question_types == {"What": 2, "Which": 1, "When": 1}
     assert said.topics == {"sea": 2, "": 1}
-    assert said.making is said.filtered is said.kept is None, "what was not looked at is not zero"
+    assert said.making is said.filtered is said.kept is None, "values that were not computed are None, not zero"
 
 
-def test_an_exam_without_items_has_no_baselines() -> None:
+def test_exam_without_items_has_no_baselines() -> None:
     said = summarize_items([])
     assert (said.items, said.fixed_answer, said.fixed_letter, said.longest_answer, said.question_length) == (
         0, None, None, None, None,
     )  # fmt: skip
 
 
-def test_filters_are_counted_by_rule_and_what_breaks_none_is_kept() -> None:
+def test_filtered_items_are_counted_by_rule() -> None:
     double = item(6, ("all of the above", "x", "x"), 1)
     said = summarize_items([*ITEMS, double], checked=check([*ITEMS, double], encode=counted))
     assert said.filtered is not None
@@ -70,11 +70,11 @@ def test_filters_are_counted_by_rule_and_what_breaks_none_is_kept() -> None:
         ("Which evaluation is it?", ("Uncategorized",)),
     ],
 )
-def test_a_question_is_of_the_levels_whose_words_it_has(text: str, levels: tuple[str, ...]) -> None:
+def test_question_gets_the_levels_of_its_keywords(text: str, levels: tuple[str, ...]) -> None:
     assert bloom_levels(text) == levels
 
 
-def test_six_levels_have_words_of_their_own() -> None:
+def test_six_levels_have_built_in_keywords() -> None:
     assert list(built_in_keywords()) == [
         "Remembering", "Understanding", "Applying", "Analyzing", "Evaluating", "Creating",
     ]  # fmt: skip
@@ -100,7 +100,7 @@ def fill_exam(project: Project) -> None:
 exam = filled_project(fill_exam)
 
 
-def test_a_person_overrides_categories_and_goes_back(exam: Project) -> None:
+def test_categories_can_be_overridden_and_reset(exam: Project) -> None:
     items = exam_items(exam)
     assert categorize_items(exam, items)["bloom"] == {"exam/0": ("Understanding",), "exam/1": ("Uncategorized",)}
     set_categories(exam, ["exam/1"], "bloom", ["Creating"], "ann")
@@ -113,7 +113,7 @@ def test_a_person_overrides_categories_and_goes_back(exam: Project) -> None:
         set_categories(exam, ["exam/1"], "colour", ["red"], "ann")  # type: ignore[arg-type]
 
 
-def test_a_project_has_keywords_of_its_own(exam: Project) -> None:
+def test_project_keywords_replace_built_in_keywords(exam: Project) -> None:
     set_keywords(exam, "Zapping: [zap]\n", "ann")
     assert project_keywords(exam) == {"Zapping": ("zap",)}
     assert categorize_items(exam, exam_items(exam))["bloom"]["exam/1"] == ("Zapping",)
@@ -122,7 +122,7 @@ def test_a_project_has_keywords_of_its_own(exam: Project) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "- a", "a: b", "a: []", "a: [1]", "a: [b", "a: &x [b]\nc: *x", "1: [a]"])
-def test_keywords_that_cannot_be_read_are_refused_and_change_nothing(exam: Project, text: str) -> None:
+def test_invalid_keywords_are_refused_and_change_nothing(exam: Project, text: str) -> None:
     with pytest.raises(FileError):
         set_keywords(exam, text, "ann", "mine.yaml")
     assert project_keywords(exam) == built_in_keywords()

@@ -1,4 +1,4 @@
-"""A live target against a server with faults, limits of its rate and planted drift; no half of a freeze is kept."""
+"""Live targets: faults, rate limits, planted drift and interrupted freezes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUERIES = [f"q{number}" for number in range(1, 9)]
 
 
 class Searcher:
-    """A search engine whose passages for query N are N-1, N-2 and N-3, as it is told to misbehave."""
+    """A search server that returns N-1, N-2 and N-3 for query N, with planted faults and drift."""
 
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
@@ -110,7 +110,7 @@ def fill_queries(project: Project) -> None:
 filled = filled_project(fill_queries)
 
 
-def test_what_it_gives_is_frozen_through_faults_and_limits(filled: Project, url: str, searcher: Searcher) -> None:
+def test_freeze_succeeds_despite_faults_and_rate_limits(filled: Project, url: str, searcher: Searcher) -> None:
     searcher.faults = {"words of q1": [503], "words of q2": [429, 429]}
     frozen = take_snapshot(filled, described(url, answer="answer", rate=500), "monday", "ann")
     assert (frozen.run, frozen.answered, frozen.failed, frozen.changed) == ("monday", 8, {}, 0)
@@ -126,7 +126,7 @@ def test_what_it_gives_is_frozen_through_faults_and_limits(filled: Project, url:
         take_snapshot(filled, described(url), "monday", "ann")
 
 
-def test_a_query_that_fails_is_no_query_without_passages(filled: Project, url: str, searcher: Searcher) -> None:
+def test_failed_queries_stop_the_freeze_unless_allowed(filled: Project, url: str, searcher: Searcher) -> None:
     searcher.faults = {"words of q5": [400], "words of q6": [503] * 9}
     with refusal("queries-failed", "2", "8", "q5", "HTTP", "400", kind=GradingError):
         take_snapshot(filled, described(url, attempts=2), "monday", "ann")
@@ -140,13 +140,13 @@ def test_a_query_that_fails_is_no_query_without_passages(filled: Project, url: s
 
 @pytest.fixture
 def heard() -> Iterator[None]:
-    """Ctrl+C is heard: what a shell begins in the background ignores it."""
+    """Enable Ctrl+C, because background processes of a shell ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
-def test_an_interrupted_freeze_goes_on_where_it_was_and_asks_nothing_twice(
+def test_interrupted_freeze_resumes_without_repeated_requests(
     filled: Project, url: str, searcher: Searcher, tmp_path: Path, heard: None
 ) -> None:
     def interrupt(done: int, total: int) -> None:
@@ -158,12 +158,12 @@ def test_an_interrupted_freeze_goes_on_where_it_was_and_asks_nothing_twice(
         take_snapshot(filled, target, "monday", "ann", watch=interrupt)
     (one,) = list_snapshots(filled)
     assert one.open and one.came == 3 and run_names(filled) == []
-    # Another request would be another freeze; a query with other words is asked anew.
+    # A changed request is refused; a reworded query is sent again.
     with refusal("freeze-of-another-request"):
         take_snapshot(filled, described(url, k=2, answer="answer"), "monday", "ann")
     with filled.transaction() as cursor:
         add_queries(cursor, [Query("q1", "other words of q1")], replace=True)
-    # It goes into the export as it is, and goes on there; one query fails for now.
+    # An open freeze survives export and continues in the copy; one query still fails.
     export_project(filled, tmp_path / "out", "ann")
     copied = import_project(tmp_path / "out", tmp_path / "copy.duckdb")
     searcher.faults = {"words of q5": [400]}
@@ -183,7 +183,7 @@ def test_an_interrupted_freeze_goes_on_where_it_was_and_asks_nothing_twice(
     assert drop_freeze(filled, "monday", "ann") == 3 and list_snapshots(filled) == []
 
 
-def test_drift_is_seen_and_noise_is_not(filled: Project, url: str, searcher: Searcher) -> None:
+def test_drift_is_detected_only_if_results_changed(filled: Project, url: str, searcher: Searcher) -> None:
     target = described(url, answer="answer")
     take_snapshot(filled, target, "monday", "ann")
     take_snapshot(filled, target, "tuesday", "ann")
@@ -198,7 +198,7 @@ def test_drift_is_seen_and_noise_is_not(filled: Project, url: str, searcher: Sea
     first = changes["q1"]
     assert first.overlap == 0 and first.gone[0] == "q1-1" and first.new[0].startswith("q1-3~")
     assert [name for name, one in changes.items() if one.answer] == ["q2"]
-    # One level down: the texts of both tops, and which one has other words under the same id.
+    # Details of a query: the passages of both freezes, and those whose text changed under the same id.
     down = query_difference(filled, "tuesday", "wednesday", "q2")
     assert down.answers == ("An answer to q2.", "Nothing is known of q2.")
     assert [(one.rank, one.text, one.rewritten) for one in down.after] == [
@@ -210,7 +210,7 @@ def test_drift_is_seen_and_noise_is_not(filled: Project, url: str, searcher: Sea
     assert fall.fell and fall.after == 0 and fall.high < 0 and fall.p == pytest.approx(2 / 2**8)
 
 
-def test_nightly_it_ends_with_an_exit_code(
+def test_watch_fails_if_the_measure_fell(
     filled: Project, url: str, searcher: Searcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEARCH_KEY", "secret-of-the-target")
@@ -249,12 +249,12 @@ def test_nightly_it_ends_with_an_exit_code(
         ({"passages": ""}, "invalid-target"),
     ],
 )
-def test_what_is_no_target_is_refused(change: dict[str, Any], reason: str) -> None:
+def test_invalid_target_is_refused(change: dict[str, Any], reason: str) -> None:
     with refusal(reason):
         described("http://127.0.0.1:1/", **change)
 
 
-def test_what_stands_in_a_query_is_no_place(url: str, searcher: Searcher, project: Project) -> None:
+def test_placeholders_in_query_text_are_not_filled(url: str, searcher: Searcher, project: Project) -> None:
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "{k} of {query_id} q1")], replace=False)
     target = described(url, method="GET", request={"q": "{query}"})

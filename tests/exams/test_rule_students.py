@@ -1,4 +1,4 @@
-"""Students without a model: every rule with every context sits the exam, and once."""
+"""Examinees without a model: each rule sits the exam once with each context."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from exam_workbench.store import Project
 from tests.made.exams import put_exam
 
 
-def test_every_rule_sits_with_every_context_and_item_response_can_tell_them_apart(project: Project) -> None:
+def test_every_rule_sits_once_with_every_context(project: Project) -> None:
     put_exam(project, 12)
     said: list[str] = []
     names = sit_by_rules(project, "ann", said.append)
@@ -16,5 +16,5 @@ def test_every_rule_sits_with_every_context_and_item_response_can_tell_them_apar
     assert found.correct.shape == (14, 12) and not found.failed.any()
     assert {component.factor for component in fit_abilities(project).components} == {"model", "retrieval"}
     answers = project.value("SELECT count(*) FROM answers")
-    assert sit_by_rules(project, "ann") == names, "those that are there are not added again"
+    assert sit_by_rules(project, "ann") == names, "existing examinees are not added again"
     assert (project.value("SELECT count(*) FROM answers"), len(list_retrievals(project))) == (answers, 2)

@@ -1,4 +1,4 @@
-"""Sitting an exam: what is missing is asked and nothing else, failures are no wrong answers, and nothing is lost."""
+"""Sitting an exam: only missing answers are requested, and failures do not count as wrong."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def letter(seen: Seen, name: str) -> Reply:
 
 @pytest.fixture
 def server() -> Iterator[EndpointServer]:
-    """Answers A to every item, but B to the second, and refuses the third."""
+    """Answers A to every item except the second (B) and the third (refused)."""
 
     def behave(seen: Seen) -> Reply:
         if "number 3?" in seen.prompt:
@@ -58,16 +58,14 @@ def at(server: EndpointServer, **more: Any) -> Plan:
 
 
 def answers(project: Project, name: str) -> dict[str, Any]:
-    """What counts of a student's answers, by the text of the question."""
+    """Return the current answers of an examinee by question text."""
     (student,) = find_students(project, [name])
     texts = dict(project.rows("SELECT text_key, text FROM question_texts"))
     found = project.read(lambda cursor: answers_of(cursor, student.key))
     return {texts[key].split("\x1f")[0]: answer for (key, _), answer in found.items()}
 
 
-def test_an_endpoint_answers_by_letter_and_a_refusal_is_no_wrong_answer(
-    project: Project, server: EndpointServer
-) -> None:
+def test_refused_answer_counts_as_failed_not_wrong(project: Project, server: EndpointServer) -> None:
     put_exam(project, 4)  # keys B, C, D, A
     student = add_student(project, at(server), "ann")
     (final,) = sit_exam(project, ExamRequest(("remote",)), "ann").values()
@@ -82,7 +80,7 @@ def test_an_endpoint_answers_by_letter_and_a_refusal_is_no_wrong_answer(
         examinee_responses(project).correct.tolist()[0][:2] == [0.0, 0.0]
         and examinee_responses(project).failed.tolist()[0][2]
     )
-    # Nothing is asked twice; what failed only where somebody says so, and every attempt stays on record.
+    # Answers are not requested twice, failures only on request; every attempt is kept.
     for request, asked in ((ExamRequest(), 0), (ExamRequest(only_failed=True), 1), (ExamRequest(retry_failed=True), 1)):
         (final,) = sit_exam(project, request, "ann").values()
         assert final.total == asked
@@ -91,7 +89,7 @@ def test_an_endpoint_answers_by_letter_and_a_refusal_is_no_wrong_answer(
     assert any("remote" in act.said and act.act.startswith("sitting ") for act in list_actions(project).acts)
 
 
-def test_what_is_missing_follows_the_words_the_key_and_the_context(project: Project, server: EndpointServer) -> None:
+def test_changed_wording_key_or_context_needs_new_answers(project: Project, server: EndpointServer) -> None:
     questions = put_exam(project, 2)
     add_student(project, at(server, retrieval="oracle"), "ann")
 
@@ -106,7 +104,7 @@ def test_what_is_missing_follows_the_words_the_key_and_the_context(project: Proj
     ):
         bank.save_version(project, [replace(questions[0], **changed)], "another", "ann")
         assert (asked(), asked()) == (1, 0)
-    # What was said before is found again with the words that it was said of.
+    # Earlier answers count again once the wording is restored.
     bank.save_version(project, [questions[0]], "as before", "ann")
     assert asked() == 0
     with project.transaction() as cursor:
@@ -114,7 +112,7 @@ def test_what_is_missing_follows_the_words_the_key_and_the_context(project: Proj
     assert asked() == 1
 
 
-def test_a_cap_stops_and_the_rest_is_answered_later(project: Project, server: EndpointServer) -> None:
+def test_capped_job_continues_with_the_rest_later(project: Project, server: EndpointServer) -> None:
     put_exam(project, 8)
     add_student(project, at(server), "ann")
     add_student(project, Plan("random", name="second"), "ann")
@@ -128,7 +126,7 @@ def test_a_cap_stops_and_the_rest_is_answered_later(project: Project, server: En
         sit_exam(project, ExamRequest(max_cost=1.0), "ann")
 
 
-def test_a_person_stops_a_sitting_and_it_goes_on_with_what_is_missing(project: Project) -> None:
+def test_cancelled_job_continues_with_missing_answers(project: Project) -> None:
     put_exam(project, 6)
     control = Control()
 
@@ -145,11 +143,11 @@ def test_a_person_stops_a_sitting_and_it_goes_on_with_what_is_missing(project: P
     assert project.value("SELECT count(*) FROM answers") == 6
 
 
-def test_in_the_background_a_sitting_pauses_resumes_and_ends(project: Project) -> None:
+def test_background_job_pauses_resumes_and_ends(project: Project) -> None:
     put_exam(project, 5)
     with EndpointServer(lambda seen: letter(seen, "A")) as server:
         add_student(project, at(server), "ann")
-        # A key that somebody typed on a screen is known to whoever acts for them, and to no other thread.
+        # An API key typed on a screen belongs to one thread; the job has to inherit it.
         with use_access(Access(any_address=True, typed={address_origin(server.url): "typed"})):
             under_way = start_sitting(project, ExamRequest(), "ann")
         under_way.control.pause()
@@ -160,7 +158,7 @@ def test_in_the_background_a_sitting_pauses_resumes_and_ends(project: Project) -
     assert under_way.ended["remote"].graded == 5 and under_way.name == "remote"
 
 
-def test_a_sitting_whose_process_died_is_told(project: Project) -> None:
+def test_job_of_a_dead_process_is_marked_interrupted(project: Project) -> None:
     put_exam(project, 2)
     add_student(project, Plan("longest"), "ann")
     sit_exam(project, ExamRequest(), "ann")
@@ -184,7 +182,7 @@ def test_rules_answer_without_a_model(project: Project) -> None:
         assert task.choices[answers(project, "longest answer closed-book")[task.text].chosen] == longest
     chance = [[one.chosen for one in answers(project, name).values()] for name in "ab"]
     assert chance[0] != chance[1] and all(set(chosen) <= {0, 1, 2, 3} for chosen in chance)
-    # Whoever is given the passage that says it knows.
+    # Rules that read the source passage find the key.
     found = examinee_responses(project, ["reads", "finds"])
     assert found.correct.mean() == 1
     assert all(len(one.scores) == 4 for one in answers(project, "reads").values())
@@ -192,7 +190,7 @@ def test_rules_answer_without_a_model(project: Project) -> None:
 
 @pytest.fixture(scope="module")
 def causal(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A causal model that learnt nothing, so that every number counts."""
+    """A randomly initialised causal model."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     folder = tmp_path_factory.mktemp("causal")
@@ -207,9 +205,7 @@ def causal(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("normalise", [None, "none"])
-def test_a_local_model_takes_the_likeliest_choice_for_its_length(
-    project: Project, causal: str, normalise: str | None
-) -> None:
+def test_local_model_takes_the_likeliest_choice(project: Project, causal: str, normalise: str | None) -> None:
     put_exam(project, 3)
     settings = {"model": causal, "device": "cpu", "normalise": normalise}
     student = add_student(project, Plan(None, settings, retrieval="oracle", name="local"), "ann")
@@ -234,7 +230,7 @@ def test_a_local_model_takes_the_likeliest_choice_for_its_length(
         assert said.chosen == expected.index(max(expected)) and said.correct == (said.chosen == task.key)
 
 
-def test_a_model_that_changed_is_another_student(project: Project, causal: str, tmp_path: Path) -> None:
+def test_changed_model_is_refused(project: Project, causal: str, tmp_path: Path) -> None:
     put_exam(project, 2)
     folder = tmp_path / "model"
     folder.mkdir()
@@ -247,18 +243,18 @@ def test_a_model_that_changed_is_another_student(project: Project, causal: str, 
         sit_exam(project, ExamRequest(), "ann")
 
 
-def test_an_item_without_a_passage_is_left_out_and_told(project: Project) -> None:
+def test_items_without_a_passage_are_left_out_and_counted(project: Project) -> None:
     put_exam(project, 5)
     student = add_student(project, Plan("embedding", retrieval="oracle"), "ann")
     with project.transaction() as cursor:
         cursor.execute("UPDATE items SET source_passage_key = NULL WHERE rowid < 3")
     (final,) = sit_exam(project, ExamRequest(), "ann").values()
     assert (final.state, final.graded, final.failed) == ("done", 2, 0)
-    assert re.findall(r"\d+", final.message) == ["3"], "how many were left out"
+    assert re.findall(r"\d+", final.message) == ["3"], "the number of items left out"
     assert examinee_standing(project, student).without_context == 3
 
 
-def test_who_cannot_be_asked_is_told(project: Project) -> None:
+def test_sitting_without_examinees_or_items_is_refused(project: Project) -> None:
     with refusal("no-student"):
         sit_exam(project, ExamRequest(), "ann")
     add_student(project, Plan("longest"), "ann")
@@ -268,7 +264,7 @@ def test_who_cannot_be_asked_is_told(project: Project) -> None:
         sit_exam(project, ExamRequest(("nobody",)), "ann")
 
 
-def test_students_and_their_answers_travel_with_the_project(project: Project, tmp_path: Path) -> None:
+def test_examinees_and_answers_survive_export_and_import(project: Project, tmp_path: Path) -> None:
     put_exam(project, 3)
     add_student(project, Plan("embedding", retrieval="oracle", factors={"size": "small"}), "ann")
     sit_exam(project, ExamRequest(), "ann")

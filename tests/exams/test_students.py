@@ -1,4 +1,4 @@
-"""Students: what tells one from another, what they read of an item, and which passages they are given."""
+"""Examinees: identity, prompts, and the passages that they get."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tests.made.tiny_models import build_tiny_cross_encoder, build_tiny_extracti
 
 RETRIEVALS = ("closed-book", "oracle", "words")
 ENDPOINT = {"model": "m", "base_url": "http://localhost:9/v1"}
-"""An endpoint that nobody asks."""
+"""An endpoint that is never called."""
 
 
 def of(by: str | None = None, **more: Any) -> Plan:
     return Plan(by, ENDPOINT if by is None else None, **more)
 
 
-def test_a_student_is_found_again_by_what_changes_its_answers(project: Project) -> None:
+def test_examinee_fingerprint_depends_on_answer_settings(project: Project) -> None:
     put_exam(project)
     make_retrieval(project, "words", "bm25", "ann", depth=3)
     plans = [
@@ -47,19 +47,19 @@ def test_a_student_is_found_again_by_what_changes_its_answers(project: Project) 
     prints = [make_student(project, plan).fingerprint for plan in plans]
     assert len(set(prints)) == len(prints)
     assert prints == [make_student(project, plan).fingerprint for plan in plans]
-    # A name, a component, and where an endpoint is change no answer.
+    # A name, a factor and the number of attempts change no answer.
     for plan in (of(name="x"), of(factors={"size": "big"}), replace(of(), settings={**ENDPOINT, "attempts": 2})):
         assert make_student(project, plan).fingerprint == prints[0]
 
 
-def test_a_student_is_added_once_with_its_components(project: Project) -> None:
+def test_examinee_is_added_once_with_its_factors(project: Project) -> None:
     first = add_student(project, of("random", factors={"kind": "rule"}), "ann")
     again = add_student(project, of("random", name="another name"), "ann")
     assert again == first and len(list_examinees(project)) == 1
     assert dict(first.factors) == {"model": "random", "retrieval": "closed-book", "icl": "ICL@0", "kind": "rule"}
     with refusal("name-taken", "random closed-book"):
         add_student(project, of("longest", name=first.name), "ann")
-    # What is said later of a component counts, and what was said before stays on record.
+    # The latest value of a factor counts; earlier values are kept.
     add_student(project, of("random", factors={"kind": "chance"}), "bob")
     assert list_examinees(project)[0].factors["kind"] == "chance"
     assert project.value("SELECT count(*) FROM student_factors") == 2
@@ -79,7 +79,7 @@ def test_a_student_is_added_once_with_its_components(project: Project) -> None:
         (Plan(None, {**ENDPOINT, "colour": "red"}), ("unknown-parameter", "colour")),
     ],
 )  # fmt: skip
-def test_a_student_that_makes_no_sense_is_refused(project: Project, plan: Plan, said: tuple[str, ...]) -> None:
+def test_invalid_examinee_is_refused(project: Project, plan: Plan, said: tuple[str, ...]) -> None:
     put_exam(project)
     with refusal(*said):
         add_student(project, plan, "ann")
@@ -97,20 +97,20 @@ CANDIDATES = "\n\nCandidates:\nA) tin\nB) iron\nC) zinc\nD) lead\n\n###Assistant
         ("retrieved", ("One.", "Two."), "\nRetrieved Documents:\nOne.\nTwo."),
     ],
 )
-def test_prompts_are_the_authors_word_for_word(
+def test_prompts_match_the_authors_verbatim(
     project: Project, name: str, context: tuple[str, ...], inserted: str
 ) -> None:
     put_exam(project, 2)
     first, second = list_tasks(project)
     question = "###Human: Question: Which metal did they keep in jar number 1?"
     assert fill_prompt(PROMPTS[name], prompt_values(first, context)).user == question + inserted + CANDIDATES
-    # Worked items come before it, each with its own context and its right choice.
+    # Worked items come before the item, each with its own context and key.
     whole = fill_prompt(with_worked(PROMPTS[name], [(second, context)]), prompt_values(first, context)).user
     worked = question.replace("1", "2") + inserted + "\n\nCandidates:\nA) iron\nB) zinc\nC) lead\nD) silver"
     assert whole == f"{worked}\n\n###Assistant: Correct answer C) lead\n\n{question}{inserted}{CANDIDATES}"
 
 
-def test_what_looks_like_a_variable_in_an_item_stays_as_it_is(project: Project) -> None:
+def test_placeholders_in_item_text_are_kept(project: Project) -> None:
     put_exam(project, 2)
     first, second = list_tasks(project)
     odd = replace(second, text="Is {choices} in {context}?")
@@ -120,7 +120,7 @@ def test_what_looks_like_a_variable_in_an_item_stays_as_it_is(project: Project) 
     assert "Is {choices} in {context}?\n\nContext:{question}\n" in whole and "Context:{examples}\n" in whole
 
 
-def test_worked_items_are_fixed_by_the_seed_and_never_the_item_itself(project: Project) -> None:
+def test_worked_items_are_fixed_and_exclude_the_asked_item(project: Project) -> None:
     put_exam(project)
     student = add_student(project, of(icl=2, seed=3), "ann")
     lines = make_sheet(project, student, list_tasks(project)).lines
@@ -133,7 +133,7 @@ def test_worked_items_are_fixed_by_the_seed_and_never_the_item_itself(project: P
     ]
 
 
-def test_each_student_is_given_its_own_passages(project: Project) -> None:
+def test_each_examinee_gets_passages_of_its_retrieval(project: Project) -> None:
     put_exam(project, 3)
     make_retrieval(project, "words", "bm25", "ann", depth=2)
     asked = list_tasks(project)
@@ -145,7 +145,7 @@ def test_each_student_is_given_its_own_passages(project: Project) -> None:
     assert [len(line.given[1]) for line in both] == [2, 2, 2]
 
 
-def test_a_run_for_an_exam_names_items_in_the_place_of_queries(project: Project, tmp_path: Path) -> None:
+def test_exam_run_has_item_ids_as_query_ids(project: Project, tmp_path: Path) -> None:
     put_exam(project, 3)
     run = tmp_path / "dense.run"
     run.write_text("i1 Q0 p2 1 0.5 dense\ni1 Q0 p1 2 0.9 dense\ni3 Q0 p3 1 1 dense\n")
@@ -158,7 +158,7 @@ def test_a_run_for_an_exam_names_items_in_the_place_of_queries(project: Project,
         (list_tasks(project)[2].source,),
     ]
     assert [task.question_id for task in found.without_context] == ["i2"]
-    # It is no run of a system: no board and no pool knows of it.
+    # It is not the run of a system, so it enters neither runs nor pool.
     assert project.value("SELECT count(*) FROM runs") == project.value("SELECT count(*) FROM pool") == 0
     with refusal("invalid-name", "dense"):
         import_retrieval(project, "dense", Source.from_path(run), "ann")
@@ -168,7 +168,7 @@ def test_a_run_for_an_exam_names_items_in_the_place_of_queries(project: Project,
     assert len(list_retrievals(project)) == 1
 
 
-def test_bm25_scores_as_the_library_does() -> None:
+def test_bm25_matches_the_library() -> None:
     rng = np.random.default_rng(4)
     texts = [" ".join(rng.choice(METALS, size)) for size in rng.integers(1, 30, 40)]
     asked = ["gold and silver", "tin tin", "nothing here", "Platinum, chrome; cobalt?"]
@@ -183,7 +183,7 @@ def test_bm25_scores_as_the_library_does() -> None:
     assert BM25([]).scores("gold").shape == (0,)
 
 
-def test_a_hybrid_fuses_words_and_meaning_by_reciprocal_rank(project: Project) -> None:
+def test_hybrid_fuses_bm25_and_embeddings_by_reciprocal_rank(project: Project) -> None:
     one, other = [("a", 9.0), ("b", 8.0), ("c", 7.0)], [("c", 0.9), ("a", 0.8)]
     assert fuse_rankings([one, other], 3) == [("a", 1 / 61 + 1 / 62), ("c", 1 / 63 + 1 / 61), ("b", 1 / 62)]
     assert fuse_rankings([one, other], 1) == fuse_rankings([one, other], 3)[:1]
@@ -198,7 +198,7 @@ def test_a_hybrid_fuses_words_and_meaning_by_reciprocal_rank(project: Project) -
         assert [passage for passage, _ in found] == [passage for passage, _ in expected]
 
 
-def test_a_cross_encoder_orders_the_first_passages_anew(
+def test_cross_encoder_reranks_the_top_passages(
     project: Project, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     put_exam(project, 3)
@@ -220,7 +220,7 @@ def test_a_cross_encoder_orders_the_first_passages_anew(
         make_retrieval(project, "other", "bm25", "ann", reranker=str(spans))
 
 
-def test_retrieval_by_meaning_finds_the_passage_that_says_it(project: Project) -> None:
+def test_embedding_retrieval_skips_an_unrelated_passage(project: Project) -> None:
     put_exam(project, 2)
     with project.transaction() as cursor:
         add_passages(cursor, [Passage("far", "Parliament voted on the budget.")])
@@ -229,6 +229,6 @@ def test_retrieval_by_meaning_finds_the_passage_that_says_it(project: Project) -
     assert "far" not in {name for (name,) in found}
 
 
-def test_a_name_that_no_file_could_hold_is_refused(project: Project) -> None:
+def test_name_with_control_character_is_refused(project: Project) -> None:
     with refusal("invalid-name", "control"), project.transaction() as cursor:
         put_student(cursor, make_student(project, of("random", name="a\x07b")), "ann")

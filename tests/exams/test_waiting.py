@@ -1,4 +1,4 @@
-"""Sittings, answers and items wait for an endpoint that is gone, as grading does: in sight, and for as long as told."""
+"""Waiting for an unavailable endpoint: exam jobs, answers, comparisons and items."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Away(Script):
-    """Is gone from its third call on, for six calls."""
+    """Unavailable for six calls, starting with the third."""
 
     def __init__(self) -> None:
         super().__init__(TOLD)
@@ -64,19 +64,19 @@ def settings(server: EndpointServer, model: str = "m") -> dict[str, object]:
     return {"model": model, "base_url": server.url, "attempts": 1}
 
 
-def test_a_sitting_goes_on_by_itself_once_the_endpoint_is_back(project: Project, server: EndpointServer) -> None:
+def test_exam_job_continues_once_the_endpoint_is_back(project: Project, server: EndpointServer) -> None:
     put_exam(project, 6)
     add_student(project, Plan(None, settings(server), name="remote"), "ann")
     said: list[str] = []
     final = sit_exam(project, ExamRequest(concurrency=1), "ann", control=Control(report=said.append))["remote"]
     assert (final.state, final.graded, final.failed) == ("done", 6, 0)
-    assert server.counts.total() == 6 + 6, "what was answered is not asked again"
+    assert server.counts.total() == 6 + 6, "answered items are not sent again"
     assert ANSWERS_AGAIN in said
     before = said[: said.index(ANSWERS_AGAIN)]
-    assert any(len(re.findall(r"\b\d\d:\d\d\b", line)) == 2 for line in before), "the next try, and the last"
+    assert any(len(re.findall(r"\b\d\d:\d\d\b", line)) == 2 for line in before), "the next and the last try"
 
 
-def test_an_endpoint_that_one_student_gave_up_is_not_waited_for_by_the_next(project: Project) -> None:
+def test_abandoned_endpoint_is_not_awaited_by_the_next_examinee(project: Project) -> None:
     put_exam(project, 2)
     with EndpointServer() as gone:
         pass
@@ -85,13 +85,13 @@ def test_an_endpoint_that_one_student_gave_up_is_not_waited_for_by_the_next(proj
     add_student(project, Plan("random", name="chance"), "ann")
     ended = sit_exam(project, ExamRequest(patience=0.02), "ann")
     assert {name: one.state for name, one in ended.items()} == {"first": "failed", "chance": "done"}
-    # The address that was waited for, and who was not begun for it: neither the one that asks no model.
+    # The message names the address and the skipped examinee, but not the one without a model.
     assert mentions(ended["first"].message, gone.url) and mentions(ended["first"].message, "second")
     assert not mentions(ended["first"].message, "chance")
     assert [(name, failed) for name, _, failed in sittings(project)] == [("chance", 0), ("first", 0)]
 
 
-def test_answers_and_comparisons_wait_too(project: Project, server: EndpointServer) -> None:
+def test_answers_and_comparisons_wait_for_the_endpoint(project: Project, server: EndpointServer) -> None:
     collection(project, TOLD, {"one": {name: [f"gold-{name}"] for name in NAMES}})
     said: list[str] = []
     ready = make_generator(project, GeneratorPlan(settings(server)))
@@ -107,7 +107,7 @@ def test_answers_and_comparisons_wait_too(project: Project, server: EndpointServ
     assert (final.state, final.graded, final.failed) == ("failed", 0, 0) and mentions(final.message, gone.url)
 
 
-def test_writing_shows_what_it_waits_for_and_can_be_paused_and_stopped(project: Project) -> None:
+def test_waiting_item_generation_can_be_paused_and_cancelled(project: Project) -> None:
     put_exam(project, 3)
     with EndpointServer() as gone:
         pass

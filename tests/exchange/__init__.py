@@ -1,1 +1,1 @@
-"""Tests of where a project meets files."""
+"""Import and export of project data."""

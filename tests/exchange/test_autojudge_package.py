@@ -1,4 +1,4 @@
-"""Files of ours that the package autojudge-base reads and writes; skipped if it is not installed."""
+"""File exchange with the package autojudge-base; skipped if it is not installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.made.projects import made_project, new_project
 
 @pytest.fixture(autouse=True)
 def stop_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package downloads a list of stop words as it is imported, unless there is one."""
+    """Provide a list of stop words, because the package downloads one on import if it finds none."""
     words = tmp_path / "nltk" / "corpora" / "stopwords" / "english"
     words.parent.mkdir(parents=True)
     words.write_text("the\n")
@@ -35,13 +35,13 @@ def stop_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def dumped(objects: Any) -> Any:
-    """Return the content of their objects as JSON, without the dates of creation."""
+    """Return JSON data of the package's objects without creation dates."""
     if isinstance(objects, dict):
         return {key: dumped(value) for key, value in objects.items() if "date" not in key}
     return [dumped(one) for one in objects] if isinstance(objects, list) else objects
 
 
-def test_banks_pass_through_both_programs(tmp_path: Path) -> None:
+def test_banks_round_trip_through_autojudge_base(tmp_path: Path) -> None:
     from autojudge_base.nugget_data import load_nugget_banks_from_file, write_nugget_banks
     from autojudge_base.nugget_data.ragtime26.ragtime26_nugget_data import Ragtime26NuggetBank
 
@@ -53,7 +53,7 @@ def test_banks_pass_through_both_programs(tmp_path: Path) -> None:
         write_nugget_banks(banks, tmp_path / "out.jsonl")
         return (tmp_path / "out.jsonl").read_text()
 
-    # Ours, theirs, ours.
+    # Start with our project: export, load with the package, import again.
     own = new_project(tmp_path / "own.duckdb")
     fill_own(own)
     version = bank.latest_version(own)
@@ -61,7 +61,7 @@ def test_banks_pass_through_both_programs(tmp_path: Path) -> None:
     assert bank.latest_version(own) == version
     assert len(bank.list_questions(own)) == len(OWN)
     own.close()
-    # Theirs, ours, theirs.
+    # Start with their bank: import, export, load with the package again.
     project = new_project(tmp_path / "project.duckdb")
     claims = {text: {**claim, "query_id": "tea"} for text, claim in TEA["claim_bank"].items()}
     questions = {text: {**question, "query_id": "tea"} for text, question in TEA["nugget_bank"].items()}
@@ -78,7 +78,7 @@ def test_banks_pass_through_both_programs(tmp_path: Path) -> None:
     project.close()
 
 
-def test_boards_and_correlations_are_the_same_in_both_programs(tmp_path: Path) -> None:
+def test_leaderboards_and_correlations_match_autojudge(tmp_path: Path) -> None:
     pytest.importorskip("autojudge_evaluate")
     from autojudge_base import Leaderboard
     from autojudge_evaluate.evaluation import LeaderboardEvaluator
@@ -86,7 +86,7 @@ def test_boards_and_correlations_are_the_same_in_both_programs(tmp_path: Path) -
     project = made_project(tmp_path / "p.duckdb", fill_all)
     board = leaderboard(project, MEASURE, policy=Policy(min_rating=3))
     expected = {(run, topic): score for run, scores in board.per_query.items() for topic, score in scores.items()}
-    # A skipped query is in the mean as 0.
+    # A skipped query counts as 0 in the mean.
     expected |= {("three", "q2"): 0.0, **{(run, "all"): score for run, score in board.scores.items()}}
     for form in LEADERBOARD_FORMS:
         content, path = board_in_form(board, form)[0], tmp_path / f"{form}.txt"
@@ -105,7 +105,7 @@ def test_boards_and_correlations_are_the_same_in_both_programs(tmp_path: Path) -
     project.close()
 
 
-def test_topics_and_reports_pass_through_their_classes(tmp_path: Path) -> None:
+def test_topics_and_reports_round_trip_through_autojudge(tmp_path: Path) -> None:
     from autojudge_base import Report, Request
 
     project = new_project(tmp_path / "p.duckdb")
@@ -125,7 +125,7 @@ def test_topics_and_reports_pass_through_their_classes(tmp_path: Path) -> None:
 
 
 def reports_of(folder: Path) -> tuple[Any, Any, Any]:
-    """Return two runs' responses to two topics, the topics, and a bank."""
+    """Return reports of two runs on two topics, the topics and their question banks."""
     from autojudge_base import Request, load_report
     from autojudge_base.nugget_data import load_nugget_banks_from_file
 
@@ -149,11 +149,11 @@ def reports_of(folder: Path) -> tuple[Any, Any, Any]:
 
 
 def judged(seen: Seen) -> Reply:
-    """Rate 5 what run one says, if asked what, else 2."""
+    """Rate run one 5 on "What is" questions and everything else 2."""
     return rate(seen, 5 if "one says" in seen.prompt and "What is" in seen.prompt else 2)
 
 
-def test_the_judge_gives_the_same_with_the_endpoint_off(tmp_path: Path) -> None:
+def test_exam_judge_reproduces_results_from_cache(tmp_path: Path) -> None:
     from autojudge_base import LlmConfigBase, doc_id_md5
 
     from exam_workbench.autojudge import ExamJudge
@@ -179,7 +179,7 @@ def test_the_judge_gives_the_same_with_the_endpoint_off(tmp_path: Path) -> None:
     assert outcome()[1:] == (qrels, content)
 
 
-def test_a_failed_pair_is_no_0(tmp_path: Path) -> None:
+def test_failed_grade_raises_error(tmp_path: Path) -> None:
     from autojudge_base import LlmConfigBase
 
     from exam_workbench.autojudge import ExamJudge
@@ -191,7 +191,7 @@ def test_a_failed_pair_is_no_0(tmp_path: Path) -> None:
             ExamJudge().judge(reports, topics, config, banks)
 
 
-def test_the_package_gives_the_same_files_without_an_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_autojudge_run_writes_identical_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from autojudge_base.cli import main
     from click.testing import CliRunner
 
@@ -210,7 +210,7 @@ def test_the_package_gives_the_same_files_without_an_endpoint(tmp_path: Path, mo
         words = ["--workflow", "workflow.yml", "--rag-responses", "responses", "--rag-topics", "topics.jsonl"]
         done = CliRunner().invoke(main, ["run", *words, "--out-dir", folder])
         assert done.exit_code == 0, done.output
-        # This file has the time of the run.
+        # This file contains the time of the run.
         return {file.name: file.read_bytes() for file in Path(folder).iterdir() if file.name != "default.config.yml"}
 
     with EndpointServer(judged) as server:
@@ -223,7 +223,7 @@ def test_the_package_gives_the_same_files_without_an_endpoint(tmp_path: Path, mo
     assert files("second") == first
 
 
-def test_the_judge_drafts_questions_or_takes_a_curated_bank(tmp_path: Path) -> None:
+def test_exam_judge_drafts_questions_or_uses_bank(tmp_path: Path) -> None:
     from autojudge_base import LlmConfigBase
 
     from exam_workbench.autojudge import ExamJudge

@@ -1,4 +1,4 @@
-"""TREC CAR as the papers use it: sections as topics, questions of people, graded files by facet, coverage of unions."""
+"""TREC CAR as in the papers: sections as queries, TQA questions, graded files by facet, coverage of unions."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def labels(project: Project, grader: str | None = None) -> dict[str, dict[str, i
         {"page_id": "q", "page_name": "Page", "skeleton": [{"para": "text"}, {"heading": "A", "headingId": "a"}]},
     ],
 )
-def test_outlines_of_other_tools(page: dict[str, object]) -> None:
+def test_outlines_of_other_tools_are_read(page: dict[str, object]) -> None:
     assert read_queries(car.jsonl("o.jsonl", [page]), Report()) == [Query("q", "Page", None, (Subtopic("a", "A"),))]
 
 
-def test_outlines_are_queries_with_subtopics_and_nested_sections_have_both_ids(project: Project) -> None:
+def test_outlines_become_queries_with_nested_subtopics(project: Project) -> None:
     inner = {"heading": "Hail", "headingId": "hail"}
     page = {
         "page_id": "q",
@@ -79,12 +79,12 @@ INNER = [{"headingId": "i" * 300, "heading": "B"}]
     ("section", "fault"),
     [({"headingId": "o" * 300, "headings": INNER}, "is longer than"), ({"headingId": "q/"}, "is empty")],
 )
-def test_sections_whose_ids_make_none_together_are_refused(section: dict[str, object], fault: str) -> None:
+def test_invalid_section_ids_are_refused(section: dict[str, object], fault: str) -> None:
     with pytest.raises(Refused, match=fault):
         outline_of({"page_id": "q", "page_name": "Q", "headings": [{**section, "heading": "A"}]})
 
 
-def test_tqa_is_a_bank_of_choices_with_keys() -> None:
+def test_tqa_lessons_become_questions_with_answer_keys() -> None:
     found = car.source("tqa.json", car.LESSONS)
     assert detect_kind(found) == "bank"
     report = Report()
@@ -101,7 +101,7 @@ def test_tqa_is_a_bank_of_choices_with_keys() -> None:
     assert [coded(note) for note in report.notes] == ["tqa.json no-usable-items"]
 
 
-def test_a_broken_lesson_is_named_and_late_headings_name_the_topics(project: Project) -> None:
+def test_broken_lessons_are_refused_and_outlines_name_sections(project: Project) -> None:
     lessons = [
         {"globalID": "L_1", "lessonName": "A", "questions": {"nonDiagramQuestions": {"NDQ_1": {"beingAsked": 3}}}}
     ]
@@ -118,19 +118,19 @@ def test_a_broken_lesson_is_named_and_late_headings_name_the_topics(project: Pro
     assert _texts(project)[T1] == "The water cycle / Evaporation"
 
 
-def test_lessons_are_the_queries_of_car_and_texts_of_a_bank_may_be_under_questions(collection: Project) -> None:
+def test_bank_questions_match_car_queries_and_subtopics(collection: Project) -> None:
     asked = {q.question_id: q.query_id for q in bank.list_questions(collection)}
     assert asked["NDQ_1"] == "tqa2:L_1"
-    assert "NDQ_9" not in asked, "its lesson is no query of the project, and unknown ones were to be left out"
+    assert "NDQ_9" not in asked, "the project has no query for its lesson, and the import skips unknown queries"
     assert detect_kind(car.jsonl("car.jsonl", car.BANK)) == "bank"
     texts = {q.question_id: (q.text, q.subtopic_id) for q in bank.list_questions(collection)}
     assert texts[f"{T1}/how"] == ("How does water rise?", "T_1")
 
 
-# Who asks what of whom
+# Questions, sections and graders
 
 
-def test_questions_without_subtopic_go_to_every_section_and_judges_get_titles(
+def test_page_questions_apply_to_sections_and_direct_grading_uses_titles(
     collection: Project,
 ) -> None:
     per_section = {T1: 3, T2: 3}
@@ -140,8 +140,8 @@ def test_questions_without_subtopic_go_to_every_section_and_judges_get_titles(
             "SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY query_id ORDER BY query_id"
         )
     }
-    assert found == {T1: 3, T2: 3}, "passages by section; the page has none of its own"
-    # Two questions of people are asked in both sections, the section's own in one; passages are the same texts.
+    assert found == {T1: 3, T2: 3}, "all passages belong to sections; the page itself has none"
+    # The two TQA questions apply to both sections, each section question to one; the passages are shared.
     assert make_plan(collection, SPEC, bank.latest_version(collection)).needed == 3 * 2 + 3 + 3
     for topic in per_section:
         desk = read_passage(collection, Policy(), topic, "p1")
@@ -150,7 +150,7 @@ def test_questions_without_subtopic_go_to_every_section_and_judges_get_titles(
     rated = find_grader(collection, None).spec.name
     assert labels(collection, rated) == {T1: {"p1": 5, "p2": 1, "p3": 5}, T2: {"p1": 5, "p2": 5, "p3": 4}}
     version = bank.latest_version(collection)
-    assert make_plan(collection, JUDGE, version).needed == 3, "one title, three passages, whatever the section"
+    assert make_plan(collection, JUDGE, version).needed == 3, "one title and three passages, for all sections together"
     (pairs,) = pairs_to_grade(collection, JUDGE, version)
     assert [asked.text for asked in with_texts(collection, JUDGE, pairs).questions.values()] == ["The water cycle"]
     judged = next(name for (name,) in collection.rows("SELECT name FROM graders WHERE method = 'direct'"))
@@ -158,7 +158,7 @@ def test_questions_without_subtopic_go_to_every_section_and_judges_get_titles(
 
 
 @pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@2", "alpha_nDCG@10"])
-def test_what_an_override_would_do_is_what_it_does(collection: Project, measure: str) -> None:
+def test_override_preview_matches_its_effect(collection: Project, measure: str) -> None:
     for question in ("NDQ_2", f"{T1}/how"):
         foretold = ratings_effect(collection, measure, Policy(), "p2", {question: (0, 5)})
         assert foretold.before.scores == leaderboard(collection, measure).scores
@@ -173,7 +173,7 @@ def _texts(project: Project) -> dict[str, str]:
 # Graded files by facet
 
 
-def test_measures_go_by_the_facets_and_ranks_that_the_file_states(collection: Project) -> None:
+def test_measures_use_facets_and_ranks_of_graded_file(collection: Project) -> None:
     assert collection.rows(
         "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL"
@@ -187,7 +187,7 @@ def test_measures_go_by_the_facets_and_ranks_that_the_file_states(collection: Pr
         T1: {"p1": 1, "p2": 0, "p3": 0},
         T2: {"p1": 1, "p2": 0, "p3": 0},
     }
-    # p2 stands third in the one ranking with nobody known before it, and first in the other though scores tie.
+    # In run one, p2 has rank 3 and rank 2 is unknown; in run two, it is first despite tied scores.
     assert leaderboard(collection, "RR", "judgments", Policy()).per_query == {
         "one": {T1: 1.0, T2: 0.0},
         "two": {T1: 0.5, T2: 0.0},
@@ -198,7 +198,7 @@ def test_measures_go_by_the_facets_and_ranks_that_the_file_states(collection: Pr
     assert cover["one"][T1] == pytest.approx(2 / 3), "p2, at rank 3, is not among the top two"
 
 
-def test_a_graded_file_goes_out_and_comes_back_the_same(collection: Project, tmp_path: Path) -> None:
+def test_graded_file_round_trips(collection: Project, tmp_path: Path) -> None:
     whole = graded_file(collection)
     fresh = new_project(tmp_path / "fresh.duckdb")
     try:
@@ -215,7 +215,7 @@ def test_a_graded_file_goes_out_and_comes_back_the_same(collection: Project, tmp
         fresh.close()
 
 
-def test_a_passage_that_stands_twice_in_a_ranking_keeps_its_better_rank(project: Project) -> None:
+def test_repeated_passage_keeps_its_better_rank(project: Project) -> None:
     entry = {"method": "r", "paragraphId": "p", "queryId": "q", "rank": 7, "score": 1.0}
     data = {"judgments": [], "rankings": [entry, entry | {"rank": 2}, entry | {"queryId": "other", "rank": 4}]}
     line = ["q", [{"paragraph_id": "p", "text": "t", "paragraph_data": data}]]
@@ -225,8 +225,8 @@ def test_a_passage_that_stands_twice_in_a_ranking_keeps_its_better_rank(project:
 
 
 @pytest.mark.parametrize(("stated", "kept"), [([0, 1, 5], [1, 2, 6]), ([2, 2, 9], [1, 2, 3])])
-def test_ranks_that_are_none(project: Project, stated: list[int], kept: list[int]) -> None:
-    """From 0 they are moved up; where one stands twice, they are counted anew in their order."""
+def test_invalid_ranks_are_renumbered(project: Project, stated: list[int], kept: list[int]) -> None:
+    """Ranks from 0 are shifted by one; ranks with duplicates are renumbered in order."""
     passages = [
         {
             "paragraph_id": f"p{at}",
@@ -241,14 +241,14 @@ def test_ranks_that_are_none(project: Project, stated: list[int], kept: list[int
     ]
 
 
-# Coverage of the union of a query's sections
+# Coverage of the union of a page's sections
 
 
-def test_coverage_of_a_page_is_that_of_the_union_of_its_sections_and_no_other_measure_is(collection: Project) -> None:
+def test_only_coverage_is_computed_on_union_of_sections(collection: Project) -> None:
     """Equation 1: any of the top k of any section may answer any question of the page."""
     board = leaderboard_per(collection, "EXAM-Cover@1", per="union")
     assert board.query_ids == ["tqa2:L_1"]
-    # one: p1 and p3 answer three of four; two: p2 alone answers one.
+    # In run one, p1 and p3 answer three of four questions; in run two, p2 answers one.
     assert board.per_query == {"one": {"tqa2:L_1": 0.75}, "two": {"tqa2:L_1": 0.25}}
     assert (board.needed, board.usable) == (12, 12)
     deeper = leaderboard_per(collection, "EXAM-Cover@2", per="union", policy=Policy(min_rating=5))
@@ -257,17 +257,17 @@ def test_coverage_of_a_page_is_that_of_the_union_of_its_sections_and_no_other_me
         leaderboard_per(collection, "AP", per="union")
 
 
-def test_a_query_without_topics_is_its_own_union(project: Project) -> None:
+def test_union_of_query_without_sections_is_the_query(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
     whole = leaderboard(project, "EXAM-Cover@5")
     union = leaderboard_per(project, "EXAM-Cover@5", per="union")
     assert (union.per_query, union.query_ids) == (whole.per_query, whole.query_ids)
 
 
-# What else an import says and names
+# Import notes and names
 
 
-def test_whole_runs_take_the_place_of_what_a_graded_file_brought_of_them(collection: Project) -> None:
+def test_whole_runs_replace_runs_from_graded_file(collection: Project) -> None:
     runs = [Source(f"{name}.run", data=f"{T1} Q0 p3 1 2.0 {name}\n".encode()) for name in ("one", "two")]
     done = import_files(collection, "runs", runs, "ann", Options(replace=True))
     (note,) = done.notes
@@ -278,7 +278,7 @@ def test_whole_runs_take_the_place_of_what_a_graded_file_brought_of_them(collect
     assert mentions(kept.reason, "one.run")
 
 
-def test_an_imported_leaderboard_is_called_by_its_source(project: Project) -> None:
+def test_imported_leaderboard_is_named_by_source(project: Project) -> None:
     board = Source("official.tsv", data=b"run\tAP\tnDCG@20\nx\t0.5\t0.6\n")
     import_files(project, "leaderboard", [board], "ann", Options(source="NIST"))
     assert project.rows("SELECT name FROM boards ORDER BY name") == [("NIST AP",), ("NIST nDCG@20",)]

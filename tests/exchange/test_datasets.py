@@ -1,4 +1,4 @@
-"""BEIR folders and data sets of ir_datasets: whole or not at all, and only the passages that are needed."""
+"""Import of BEIR folders and ir_datasets data sets: all or nothing, and only the needed passages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CORPUS = [
     {"_id": "d1", "title": "Cats", "text": "A cat is an animal.", "metadata": {}},
     {"_id": "d2", "title": "Dogs", "text": "", "metadata": {}},
     {"_id": "d3", "title": "", "text": "The sea is salty.", "metadata": {}},
-    # Nobody needs it, so nobody minds that it is empty.
+    # Empty, but no split needs it.
     {"_id": "d4", "title": "", "text": "", "metadata": {}},
 ]
 QUERIES = [
@@ -45,7 +45,7 @@ def lines(rows: list[dict]) -> str:
 
 @pytest.fixture
 def beir(tmp_path: Path) -> Path:
-    """A folder as BEIR publishes its collections."""
+    """Return a folder in the layout of BEIR collections."""
     folder = tmp_path / "pets"
     (folder / "qrels").mkdir(parents=True)
     (folder / "corpus.jsonl").write_text(lines(CORPUS))
@@ -65,7 +65,7 @@ def snapshot(project: Project) -> dict[str, list]:
     return {name: project.rows(f"SELECT * FROM {name} ORDER BY ALL") for name in names}
 
 
-def test_a_folder_brings_what_its_split_needs(project: Project, beir: Path) -> None:
+def test_beir_import_adds_only_data_of_split(project: Project, beir: Path) -> None:
     before = snapshot(project)
     counts = {"queries": 2, "new queries": 2, "new passages": 2, "sources": 1, "judgments": 3}
     assert exchange.import_beir(project, beir, "ann", exchange.Options(), preview=True).counts == counts
@@ -73,14 +73,14 @@ def test_a_folder_brings_what_its_split_needs(project: Project, beir: Path) -> N
     assert exchange.import_beir(project, beir, "ann", exchange.Options()).counts == counts
     assert texts(project) == {"d1": "Cats A cat is an animal.", "d2": "Dogs"}
     assert source_judgments(project, "pets/test") == {"1": {"d1": 1}, "2": {"d1": 0, "d2": 2}}
-    # A run comes later, and names a passage whose text the next import brings.
+    # A later run names a passage whose text the next import adds.
     run = b"1 Q0 d1 1 2.5 sys\n2 Q0 d3 1 7 sys\n2 Q0 gone 2 6 sys\n"
     exchange.import_files(project, "runs", [Source("sys.run", data=run)], "ann")
     done = exchange.import_beir(project, beir, "ann", exchange.Options())
     assert done.counts["new passages"] == 1 and [one.code for one in done.notes][-1] == "no-passage-text"
     assert texts(project)["d3"] == "The sea is salty." and texts(project)["gone"] is None
     assert leaderboard(project, "P@1", "judgments").scores == {"sys": 0.5}
-    # Another split under a name of its own.
+    # Import another split under its own source name.
     exchange.import_beir(project, beir, "ann", exchange.Options(source="mine"), split="train")
     assert judgment_sources(project) == ["pets/test", "mine"]
     assert not any(exchange.check_project(project).values())
@@ -91,7 +91,7 @@ def test_all_passages_are_imported_on_request(project: Project, beir: Path) -> N
     assert exchange.import_beir(project, beir, "ann", exchange.Options(), all_passages=True).counts["new passages"] == 3
 
 
-def test_a_corpus_over_the_limit_is_refused(project: Project, beir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_corpus_over_line_limit_is_refused(project: Project, beir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_LIMIT_LINES", "2")
     with refusal("limit-exceeded", "2"):
         exchange.import_beir(project, beir, "ann", exchange.Options())
@@ -127,7 +127,7 @@ def _qrels(content: str) -> Callable[[Path], object]:
         (lambda beir: (beir / "queries.jsonl").write_text('{"_id": "1", "text": 5}\n'), "test", "not-a-text"),
     ],
 )
-def test_a_faulty_folder_changes_nothing(
+def test_invalid_beir_folder_changes_nothing(
     project: Project, beir: Path, spoil: Callable[[Path], object], split: str, code: str
 ) -> None:
     spoil(beir)
@@ -138,7 +138,7 @@ def test_a_faulty_folder_changes_nothing(
     assert snapshot(project) == before
 
 
-def test_commands_lead_from_a_folder_to_a_leaderboard(
+def test_commands_turn_beir_folder_into_leaderboard(
     beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = shell_on(lambda project: None, tmp_path, monkeypatch, capsys)
@@ -156,7 +156,7 @@ def test_commands_lead_from_a_folder_to_a_leaderboard(
 
 @pytest.fixture
 def made(beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
-    """ir_datasets with small data sets that are files of this computer."""
+    """Yield ir_datasets with small data sets read from local files."""
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "home"))
     ir_datasets = pytest.importorskip("ir_datasets", reason="needs the extra datasets")
     files = {
@@ -186,7 +186,7 @@ def made(beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         del ir_datasets.registry._registered[name]
 
 
-def test_a_data_set_brings_what_is_needed(project: Project, made: types.ModuleType) -> None:
+def test_data_set_import_adds_only_needed_passages(project: Project, made: types.ModuleType) -> None:
     found = exchange.find_data_set("made/pets")
     assert (found.size, found.min_judgment, found.terms.terms) == (0, None, "")
     large, before = exchange.find_data_set("msmarco-passage/trec-dl-made"), snapshot(project)
@@ -204,7 +204,7 @@ def test_a_data_set_brings_what_is_needed(project: Project, made: types.ModuleTy
     assert len(terms_of(project)) == 1
 
 
-def test_size_and_terms_come_first_and_stay_with_the_project(
+def test_size_and_terms_are_shown_first_and_terms_are_kept(
     made: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run: Run = shell_on(lambda project: None, tmp_path, monkeypatch, capsys)
@@ -215,7 +215,7 @@ def test_size_and_terms_come_first_and_stay_with_the_project(
     code, out, told = run("import", "dataset", name, "--yes", "--json")
     assert code == 0, told
     assert sum("--min-judgment" in note for note in json.loads(out)["notes"]) == 1
-    # The level counts wherever none is given.
+    # The level of the data set applies if no level is given.
     scored = Path("sys.run")
     scored.write_text("1 Q0 d1 1 2.5 sys\n2 Q0 d2 1 7 sys\n")
     assert run("import", "runs", str(scored))[0] == 0
@@ -226,7 +226,7 @@ def test_size_and_terms_come_first_and_stay_with_the_project(
         assert list(project.leaderboard("P@1", source="judgments").score) == [0.5]
     run("export", "qrels", "--source", "judgments", "--binary", "-o", "binary.qrels")
     assert Path("binary.qrels").read_text().splitlines()[0] == "1 0 d1 0"
-    # Terms go into manifests, and a warning comes with texts.
+    # Manifests list the terms, and exports with passage texts warn about them.
     Path("u.qrels").write_text("1 0 d1 3\n2 0 d2 1\n")
     assert run("import", "labels", "u.qrels", "--name", "u")[0] == 0
     told = run("export", "qrels", "-o", "q.qrels", "--save-manifest", "m.json")[2]
@@ -253,7 +253,7 @@ def test_size_and_terms_come_first_and_stay_with_the_project(
         assert terms_of(again)[0].data_set == name and usual_min_judgment(again) == 2
 
 
-def test_a_server_imports_no_folder_and_no_data_set(project: Project, beir: Path, tmp_path: Path) -> None:
+def test_server_refuses_folders_and_data_sets(project: Project, beir: Path, tmp_path: Path) -> None:
     before = snapshot(project)
     for kind, named in (("beir", str(beir)), ("dataset", "beir/scifact/test")):
         (tmp_path / kind).mkdir()
@@ -262,7 +262,7 @@ def test_a_server_imports_no_folder_and_no_data_set(project: Project, beir: Path
     assert snapshot(project) == before
 
 
-def test_unknown_and_broken_data_sets_change_nothing(
+def test_unknown_and_unreadable_data_sets_change_nothing(
     project: Project, made: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = snapshot(project)
@@ -277,7 +277,7 @@ def test_unknown_and_broken_data_sets_change_nothing(
     assert snapshot(project) == before
 
 
-def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_is_named_in_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ir_datasets", None)
     with refusal("extra-missing", "exam-workbench[datasets]"):
         exchange.find_data_set("beir/scifact/test")
@@ -291,11 +291,11 @@ def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch: pytest.
         ("msmarco-passage/dev/small", None), ("beir/scifact/test", None),
     ],
 )  # fmt: skip
-def test_the_relevance_level_of_known_collections(name: str, level: int | None) -> None:
+def test_known_collections_have_relevance_levels(name: str, level: int | None) -> None:
     assert exchange.DataSet(None, 0, DataSetTerms(name, "", "")).min_judgment == level
 
 
-def test_invalid_terms_and_levels_of_a_foreign_project_are_found(project: Project, tmp_path: Path) -> None:
+def test_invalid_terms_and_levels_are_refused_on_import(project: Project, tmp_path: Path) -> None:
     with project.transaction() as cursor:
         cursor.execute("INSERT INTO settings VALUES ('data sets', '[{\"data_set\": 1}]'), ('min_judgment', 'x')")
     exchange.export_project(project, tmp_path / "whole", "ann")

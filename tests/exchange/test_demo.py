@@ -1,4 +1,4 @@
-"""The demo collection: its exam, and every grading method on it."""
+"""The demo collection: its exam and every grading method."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.made.tiny_models import build_tiny_extractive, build_tiny_t5, shared_
 ANY_GRADER = GraderSpec("any", "self-rating", "")
 
 
-def test_its_exam_is_the_one_that_was_written_and_asks_nothing_of_passages(tmp_path: Path) -> None:
+def test_demo_exam_matches_its_file_and_is_not_graded(tmp_path: Path) -> None:
     sat: list[int] = []
 
     def sit(project: Project) -> None:
@@ -44,8 +44,8 @@ def test_its_exam_is_the_one_that_was_written_and_asks_nothing_of_passages(tmp_p
             assert (item.text, item.key, item.topic) == (source["question"], source["key"], source["topic"])
             assert item.source_passage_id == source["source"] and set(item.discriminators) == set(source["wrong"])
         letters = Counter(item.key_position for item in items)
-        assert max(letters.values()) < len(items) / 3, "no letter is right by far more often than the others"
-        assert min(Counter(item.topic for item in items).values()) >= 10, "enough to say something by topic"
+        assert max(letters.values()) < len(items) / 3, "no letter is the key much more often than the others"
+        assert min(Counter(item.topic for item in items).values()) >= 10, "enough items for results by topic"
         asking = f"SELECT DISTINCT query_id FROM {bank_for(ANY_GRADER)} JOIN queries USING (query_key)"
         assert len(project.rows(asking, {"version": 2})) == 9
         assert is_demo(project)
@@ -56,7 +56,7 @@ def test_its_exam_is_the_one_that_was_written_and_asks_nothing_of_passages(tmp_p
 
 
 @pytest.mark.long
-def test_its_grader_agrees_with_the_assessors_except_on_one_planted_query(tmp_path: Path, graded_demo: Path) -> None:
+def test_demo_grader_agrees_with_assessors_except_on_planted_query(tmp_path: Path, graded_demo: Path) -> None:
     project = open_project(Path(shutil.copy(graded_demo, tmp_path)))
     try:
         found = compare(project, "nDCG@10", "assessors")
@@ -67,7 +67,7 @@ def test_its_grader_agrees_with_the_assessors_except_on_one_planted_query(tmp_pa
             of_query = [{run: board[run][query] for run in board} for board in (mine, theirs)]
             taus[query] = correlate_scores(*of_query).kendall or 0
         assert min(taus, key=lambda query: taus[query]) == "fish-mercury"
-        # The tour needs systems that grader and assessors order differently.
+        # The tour shows systems that the grader and the assessors order differently.
         assert found.board.systems[0].run != found.official.systems[0].run
     finally:
         project.close()
@@ -78,12 +78,12 @@ JUDGES = {"salt": "Yes", "bridge": "Yes", "wind": "Yes", "Tacoma": "Yes"}
 ANSWERS = {"salt": "the red leaves", "wind": "a given passage", "bridge": "unanswerable"}
 QUERIES = ("tacoma-bridge",)
 ASKED = 4
-"""Questions of that query which are asked."""
+"""Number of active questions of that query."""
 
 
 @dataclass(frozen=True)
 class Models:
-    """Folders of models that rate, that say yes or no, that answer, and that mark an answer."""
+    """Folders of models that rate, answer yes or no, generate answers, and extract answers."""
 
     rates: str
     judges: str
@@ -106,9 +106,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     path = tmp_path_factory.mktemp("demo") / "demo.duckdb"
     make_demo(path, "ann", grade=False, tell=lambda line: None)
     project = open_project(path)
-    # A demo that was made before it had an exam is still the demo.
+    # A demo without an exam, as earlier versions made it, still counts as the demo.
     assert is_demo(project) and not exam_items(project)
-    # Some questions show what a method does as well as all do, in half the time.
+    # A few questions are enough to test a method and take half the time.
     asked = bank.list_questions(project, query_id=QUERIES[0])
     bank.save_version(project, [replace(one, active=False) for one in asked[ASKED:]], "fewer", "ann")
     yield project
@@ -126,7 +126,7 @@ METHODS = (
 
 
 def grade_with(project: Project, models: Models, kind: str, model: str, more: dict[str, str]) -> Grader:
-    """Let a grader work on a query of the demo; what it has done is not done again."""
+    """Grade one query of the demo, except for pairs that already have grades."""
     grader = make_grader(kind, {"model": getattr(models, model), **more})
     planned = make_plan(project, grader.spec, bank.latest_version(project), Scope(QUERIES))
     final = run_job(project, grader, Request(Scope(QUERIES)), "ann")
@@ -136,7 +136,7 @@ def grade_with(project: Project, models: Models, kind: str, model: str, more: di
 
 
 @pytest.mark.parametrize(("kind", "model", "more"), METHODS, ids=[f"{k} {' '.join(m.values())}" for k, _, m in METHODS])
-def test_every_method_grades_the_demo_and_ranks_its_systems(
+def test_every_method_grades_demo_and_ranks_systems(
     demo: Project, models: Models, kind: str, model: str, more: dict[str, str]
 ) -> None:
     grader = grade_with(demo, models, kind, model, more)
@@ -148,7 +148,7 @@ def test_every_method_grades_the_demo_and_ranks_its_systems(
     assert compare(demo, "nDCG@10", "assessors", policy=policy).correlation.systems == 18
 
 
-def test_all_of_them_stand_side_by_side(demo: Project, models: Models) -> None:
+def test_methods_keep_separate_graders(demo: Project, models: Models) -> None:
     for kind, model, more in METHODS:
         grade_with(demo, models, kind, model, more)
     names = [grader.spec.name for grader in label_graders(demo) if grader.grades]

@@ -1,4 +1,4 @@
-"""Exams and answers of examinees: imported from their forms, and exported as they came."""
+"""Import and lossless export of exams and of examinees' answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def source(content: object) -> Source:
     return Source("exam.json", data=json.dumps(content).encode())
 
 
-def test_an_exam_is_read_and_written_again_and_open_or_closed_books_are_no_retrievals() -> None:
+def test_exam_round_trips_and_book_contexts_are_ignored() -> None:
     assert detect_kind(source(ITEMS)) == "exam"
     report = Report()
     found = exam_files.read_exam(source(ITEMS), report)
@@ -76,13 +76,13 @@ def test_an_exam_is_read_and_written_again_and_open_or_closed_books_are_no_retri
         ([ITEMS[0] | {"retrieved_context": {"DPR": "x"}}], ("not-a-list", "1", "DPR")),
     ],
 )
-def test_a_bad_exam_is_refused_as_a_whole(project: Project, content: object, reason: tuple[str, ...]) -> None:
+def test_invalid_exam_is_refused_completely(project: Project, content: object, reason: tuple[str, ...]) -> None:
     with refusal(*reason, kind=FileError):
         import_files(project, "exam", [source(content)], "ann")
     assert exam_items(project) == []
 
 
-def test_items_come_with_their_sources_and_another_retrieval_needs_a_name_of_its_own(project: Project) -> None:
+def test_items_keep_sources_and_different_retrieval_needs_new_name(project: Project) -> None:
     with project.transaction() as cursor:
         add_passages(cursor, [Passage("foam-1", "Foam is foam.")])
     seen = import_files(project, "exam", [source(ITEMS)], "ann", preview=True).counts
@@ -92,7 +92,7 @@ def test_items_come_with_their_sources_and_another_retrieval_needs_a_name_of_its
     }  # fmt: skip
     first, second = exam_items(project, "exam")
     assert (first.key, first.source_text) == ("BucketSizeBytes", ITEMS[0]["documentation"])
-    assert (second.topic, second.source_passage_id) == ("sea", "foam-1"), "a text that is there keeps its passage"
+    assert (second.topic, second.source_passage_id) == ("sea", "foam-1"), "a known text keeps its passage"
     with project.transaction() as cursor:
         assert read_retrieval(cursor, "DPR") == {
             first.question_id: [("foam-1", 2.0), (str(first.source_passage_id), 1.0)]
@@ -108,7 +108,7 @@ def test_items_come_with_their_sources_and_another_retrieval_needs_a_name_of_its
         assert len(read_retrieval(cursor, "second DPR")) == 1
 
 
-def test_the_shell_imports_lists_checks_and_retires(tmp_path: Path) -> None:
+def test_items_commands_import_list_check_and_retire(tmp_path: Path) -> None:
     path = tmp_path / "p.duckdb"
     new_project(path).close()
     (tmp_path / "exam.json").write_text(json.dumps(ITEMS))
@@ -134,7 +134,7 @@ def test_the_shell_imports_lists_checks_and_retires(tmp_path: Path) -> None:
 
 
 def take(project: Project, kind: str, folder: Path, preview: bool = False, **files: str) -> Imported:
-    """Import files by name."""
+    """Write texts to files of the given names and import them."""
     sources = []
     for name, text in files.items():
         path = folder / f"{name}.{'jsonl' if kind == 'lm-eval' else 'csv'}"
@@ -143,7 +143,7 @@ def take(project: Project, kind: str, folder: Path, preview: bool = False, **fil
     return import_files(project, kind, sources, "ann", preview=preview)
 
 
-def test_a_matrix_of_items_that_nobody_knows_brings_them(project: Project, tmp_path: Path) -> None:
+def test_response_matrix_adds_unknown_items(project: Project, tmp_path: Path) -> None:
     text = "student,a,b\nx,1,0\ny,,1\n"
     told = take(project, "responses-matrix", tmp_path, preview=True, m=text)
     assert told.counts == {"students": 2, "answers": 3, "new answers": 3, "new items": 2, "bank version": 1}
@@ -152,14 +152,14 @@ def test_a_matrix_of_items_that_nobody_knows_brings_them(project: Project, tmp_p
     found = examinee_responses(project)
     assert (found.names, found.items) == (["x", "y"], ["a", "b"])
     assert {(q.query_id, q.kind, q.text) for q in bank.list_questions(project)} == {("exam", "choice", None)}
-    # Once more says nothing new; other answers are refused, and nothing of that file is kept.
+    # Repeating the import adds nothing; a file with different answers is refused completely.
     assert take(project, "responses-matrix", tmp_path, m=text).counts["new answers"] == 0
     with refusal("answers-differ", "y", "1"):
         take(project, "responses-matrix", tmp_path, m="student,a,b,c\nz,1,1,1\ny,1,0,1\n")
     assert examinee_responses(project).names == ["x", "y"] and len(bank.list_questions(project)) == 2
 
 
-def test_answers_stay_when_their_items_get_words(project: Project, tmp_path: Path) -> None:
+def test_answers_remain_when_items_get_wording(project: Project, tmp_path: Path) -> None:
     take(project, "responses-matrix", tmp_path, m="student,a\nx,1\n")
     row = {"question_id": "a", "query_id": "exam", "text": "Which?", "kind": "choice", "choices": ["p", "q"],
            "answer_key": "q"}  # fmt: skip
@@ -169,7 +169,7 @@ def test_answers_stay_when_their_items_get_words(project: Project, tmp_path: Pat
     assert examinee_responses(project).correct.tolist() == [[1]]
 
 
-def test_samples_find_items_by_their_words(project: Project, tmp_path: Path) -> None:
+def test_samples_match_items_by_wording(project: Project, tmp_path: Path) -> None:
     first, *_ = put_exam(project, 2)
     docs = [
         {"id": "theirs", "question": first.text, "choices": list(first.choices), "gold": 1},
@@ -181,14 +181,14 @@ def test_samples_find_items_by_their_words(project: Project, tmp_path: Path) -> 
     found = examinee_responses(project)
     assert (found.names, found.items) == (["big", "small"], ["i1", "i2", "more"])
     assert found.correct[:, [0, 2]].tolist() == [[1, 1], [1, 1]]
-    # The same words with another key are another item.
+    # The same wording with a different key is a different item.
     other = json.dumps({"doc": docs[0] | {"id": "unlike", "gold": 0}, "resps": [], "acc": 1, "acc_norm": 1}) + "\n"
     assert take(project, "lm-eval", tmp_path, samples_third=other).counts["new items"] == 1
     with refusal("duplicate-student", kind=FileError):
         take(project, "lm-eval", tmp_path, samples_new=text, new=text)
 
 
-def test_components_are_told_of_students_before_and_after_they_sat(project: Project, tmp_path: Path) -> None:
+def test_components_are_imported_before_or_after_answers(project: Project, tmp_path: Path) -> None:
     put_exam(project, 2)
     add_student(project, Plan("random", name="chance"), "ann")
     counts = take(project, "students", tmp_path, c="student,llm,size\nchance,dice,none\nx,llama,7\n").counts
@@ -202,7 +202,7 @@ def test_components_are_told_of_students_before_and_after_they_sat(project: Proj
     assert again["new components"] == again["new students"] == 0
 
 
-def test_names_of_examinees_that_say_open_or_closed_book_are_read(project: Project, tmp_path: Path) -> None:
+def test_retrieval_is_read_from_examinee_names(project: Project, tmp_path: Path) -> None:
     put_exam(project, 2)
     names = {
         "gpt-4_open_book": ("gpt-4", "oracle"), "mistral:closed_book": ("mistral", "closed-book"),
@@ -217,7 +217,7 @@ def test_names_of_examinees_that_say_open_or_closed_book_are_read(project: Proje
     assert len(taken.notes) == 7
     factors = {one.name: (one.factors.get("model"), one.factors.get("retrieval")) for one in list_examinees(project)}
     assert factors == names
-    # A file of components corrects a name, and answers that come later leave it.
+    # A components file takes precedence over the name, also when answers are imported later.
     take(project, "students", tmp_path, c="student,retrieval\nmistral:closed_book,dpr\n")
     take(project, "responses-matrix", tmp_path, m="student,i2\nmistral:closed_book,1\n")
     row = json.dumps({"doc": {"id": "i1"}, "resps": [], "acc_norm": 1}) + "\n"
@@ -226,7 +226,7 @@ def test_names_of_examinees_that_say_open_or_closed_book_are_read(project: Proje
     assert retrievals["mistral:closed_book"] == "dpr" and retrievals["phi_open_book"] == "oracle"
 
 
-def test_what_does_not_fit_the_project_is_refused(project: Project, tmp_path: Path) -> None:
+def test_answers_that_conflict_with_project_are_refused(project: Project, tmp_path: Path) -> None:
     put_exam(project, 2)
     add_student(project, Plan("random", name="chance"), "ann")
     with refusal("answers-made-here", "chance"):
@@ -237,7 +237,7 @@ def test_what_does_not_fit_the_project_is_refused(project: Project, tmp_path: Pa
 
 
 def samples(*rows: tuple[dict[str, object], int]) -> str:
-    """A file of the harness: documents with verdicts, numbered from 0."""
+    """Return a samples file of lm-eval: items with right or wrong answers, numbered from 0."""
     return "".join(
         json.dumps({"doc_id": at, "doc": doc, "resps": [], "acc": verdict, "acc_norm": verdict}) + "\n"
         for at, (doc, verdict) in enumerate(rows)
@@ -248,14 +248,14 @@ def doc(words: str, key: int = 0, **more: object) -> dict[str, object]:
     return {"question": f"Which {words}?", "choices": [f"{words} {one}" for one in "abcd"], "answer": key, **more}
 
 
-def test_answers_to_one_task_are_no_answers_to_another(project: Project, tmp_path: Path) -> None:
+def test_answers_to_different_tasks_stay_separate(project: Project, tmp_path: Path) -> None:
     tasks = {name: samples(*((doc(f"{name} {at}"), at % 2) for at in range(3))) for name in ("arxiv", "devops")}
     for name, text in tasks.items():
         assert take(project, "lm-eval", tmp_path, **{f"samples_{name}_m": text}).counts["new items"] == 3
     found = examinee_responses(project)
     assert found.correct.shape == (2, 6)
     assert [int((row == row).sum()) for row in found.correct] == [3, 3]
-    # One model, two tasks: one examinee, in one import or in two.
+    # Two tasks of one model belong to one examinee.
     files = []
     for name, text in tasks.items():
         path = tmp_path / "out" / "model" / f"samples_{name}_2024-07-01T10-11-12.123456.jsonl"
@@ -271,19 +271,19 @@ def test_answers_to_one_task_are_no_answers_to_another(project: Project, tmp_pat
         import_files(project, "lm-eval", [files[0], files[0]], "ann")
 
 
-def test_an_id_with_other_words_is_refused_and_both_are_named(project: Project, tmp_path: Path) -> None:
+def test_item_id_with_different_wording_is_refused(project: Project, tmp_path: Path) -> None:
     take(project, "lm-eval", tmp_path, samples_a=samples((doc("metal", id="1"), 1)))
     for other in (doc("colour", id="1"), doc("metal", key=2, id="1")):
         with pytest.raises(InputError) as refusal:
             take(project, "lm-eval", tmp_path, samples_b=samples((other, 1)))
         assert "Which metal?" in refusal.value.message and str(other["question"]) in refusal.value.message
     assert examinee_responses(project).names == ["a"]
-    # The same words under another id are the same item.
+    # The same wording under a different id is the same item.
     assert "new items" not in take(project, "lm-eval", tmp_path, samples_c=samples((doc("metal", id="9"), 0))).counts
 
 
 @pytest.mark.parametrize("ids", [{}, {"id": "theirs"}])
-def test_an_exam_and_its_answers_come_in_any_order(tmp_path: Path, ids: dict[str, str]) -> None:
+def test_exam_and_answers_import_in_any_order(tmp_path: Path, ids: dict[str, str]) -> None:
     answers = samples((doc("metal", 1, **ids), 1), (doc("colour"), 0))
     exam = json.dumps([
         {"question": f"Which {words}?", "choices": [f"{letter}) {words} {letter.lower()}" for letter in "ABCD"],
@@ -309,7 +309,7 @@ def test_an_exam_and_its_answers_come_in_any_order(tmp_path: Path, ids: dict[str
     assert sorted(map(str, made[0][1].values())) == ["0.0", "1.0", "None"]
 
 
-def test_an_exam_and_its_answers_are_read_back(project: Project, tmp_path: Path) -> None:
+def test_exam_and_answers_round_trip(project: Project, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         exam_json(project)
     first, *_ = put_exam(project, 5)
@@ -339,7 +339,7 @@ def test_an_exam_and_its_answers_are_read_back(project: Project, tmp_path: Path)
     other.close()
 
 
-def test_the_shell_exports_boards_as_json_exams_and_answers(tmp_path: Path) -> None:
+def test_export_writes_leaderboards_exams_and_answers(tmp_path: Path) -> None:
     path = tmp_path / "p.duckdb"
     made = new_project(path)
     put_exam(made, 3)
@@ -364,10 +364,10 @@ def test_the_shell_exports_boards_as_json_exams_and_answers(tmp_path: Path) -> N
     opened.close()
 
 
-def test_a_matrix_without_a_header_is_refused(project: Project) -> None:
+def test_matrix_without_header_is_refused(project: Project) -> None:
     for text in ("x,1,0\ny,0,0\n", "x,1\n", "x\t1\t0\t1.0\n"):
         with pytest.raises(FileError):
             import_files(project, "responses-matrix", [Source("m.csv", data=text.encode())], "ann")
-    # Items may be called 1 and 0.
+    # Items may be named 1 and 0.
     found = import_files(project, "responses-matrix", [Source("m.csv", data=b"student,1,0\nx,1,0\n")], "ann")
     assert found.counts["new items"] == 2

@@ -1,4 +1,4 @@
-"""Exports of qrels, graded files, banks and leaderboards, and their import into another project."""
+"""Export of qrels, graded files, banks and leaderboards, and import into another project."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ OTHERS = [
 
 
 def fill_a_graded_file(project: Project) -> None:
-    """Everything that a graded file has room for."""
+    """Fill a project with everything that a graded file can contain."""
     fill(project, QUESTIONS, RATINGS, RUNS)
     judge(project, JUDGED)
     grade(project, {("What is A?", "p1"): 1, ("What is A?", "p2"): 0, ("Which one?", "p4"): None}, OTHERS[0])
@@ -76,10 +76,10 @@ def fill_a_graded_file(project: Project) -> None:
 
 
 graded = filled_project(fill_a_graded_file)
-"""A project with everything that a graded file has room for."""
+"""A project with everything that a graded file can contain."""
 
 
-def test_qrels_have_four_columns_in_pool_order_or_are_binary_and_are_counted(graded: Project) -> None:
+def test_qrels_have_pool_order_binary_form_and_counts(graded: Project) -> None:
     assert qrels_text(graded, Policy(min_rating=5), binary=True) == "q1 0 p1 1\nq1 0 p2 0\n"
     assert qrels_text(graded, Policy(min_judgment=2), "assessors", binary=True) == ("q1 0 p1 1\nq1 0 p2 0\nq2 0 p4 0\n")
     for policy in (Policy(), Policy(min_rating=5)):
@@ -96,7 +96,7 @@ def test_qrels_have_four_columns_in_pool_order_or_are_binary_and_are_counted(gra
     assert qrels_text(graded, Policy(bank_version=1)) == "q1 0 p1 5\nq1 0 p2 4\n"
 
 
-def test_exporting_what_is_not_there_is_refused(graded: Project, tmp_path: Path):
+def test_export_of_missing_data_is_refused(graded: Project, tmp_path: Path):
     with refusal("unknown-source", "assessors"):
         qrels_text(graded, Policy(), "nist")
     with refusal("unknown-source", "assessors"):
@@ -112,16 +112,16 @@ def test_exporting_what_is_not_there_is_refused(graded: Project, tmp_path: Path)
     empty.close()
 
 
-def test_an_id_with_white_space_cannot_go_into_qrels(project: Project):
+def test_qrels_refuse_ids_with_whitespace(project: Project):
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5}, {"one": {"q1": ["p1"]}})
-    with project.transaction() as cursor:  # as an earlier version imported it
+    with project.transaction() as cursor:  # as earlier versions imported it
         cursor.execute("UPDATE queries SET query_id = 'q 1'")
     with refusal("id-with-white-space", "q", "1"):
         qrels_text(project, Policy())
 
 
 def meaning(project: Project) -> dict[str, list]:
-    """All that a graded file carries, without the keys that each project makes for itself."""
+    """Return the content of a graded file as stored, without project-specific keys."""
     grader = "JOIN graders USING (grader_key)"
     texts = (
         "JOIN question_texts q ON q.text_key = question_text_key JOIN passage_texts p ON p.text_key = passage_text_key"
@@ -154,7 +154,7 @@ def meaning(project: Project) -> dict[str, list]:
     return found | {"questions": bank.list_questions(project)}
 
 
-def test_a_graded_file_brings_everything_into_an_empty_project(graded: Project, tmp_path: Path):
+def test_graded_file_restores_everything_in_empty_project(graded: Project, tmp_path: Path):
     with graded.transaction() as cursor:
         key = put_grader(cursor, OTHERS[0])
         texts = dict(cursor.execute("SELECT text, text_key FROM question_texts").fetchall())
@@ -178,7 +178,7 @@ def test_a_graded_file_brings_everything_into_an_empty_project(graded: Project, 
     fresh.close()
 
 
-def test_a_pair_that_failed_often_is_one_failed_pair_in_the_file(graded: Project, tmp_path: Path):
+def test_repeated_failures_are_exported_once(graded: Project, tmp_path: Path):
     grade(graded, {("What is A?", "p3"): None})
     grade(graded, {("What is A?", "p2"): None})
     fresh = new_project(tmp_path / "fresh.duckdb")
@@ -191,7 +191,7 @@ def test_a_pair_that_failed_often_is_one_failed_pair_in_the_file(graded: Project
     fresh.close()
 
 
-def test_the_same_project_gives_the_same_bytes(graded: Project, tmp_path: Path):
+def test_equal_projects_export_equal_bytes(graded: Project, tmp_path: Path):
     copied = tmp_path / "copy.duckdb"
     copy = new_project(copied)
     fill(copy, QUESTIONS, RATINGS, RUNS)
@@ -216,7 +216,7 @@ AWKWARD = [
 
 
 @pytest.mark.parametrize("write", [bank_jsonl, bank_csv])
-def test_a_bank_comes_back_as_it_went_out(project: Project, tmp_path: Path, write):
+def test_question_bank_round_trips(project: Project, tmp_path: Path, write):
     fill(project, [*QUESTIONS, *AWKWARD], {}, RUNS)
     fresh = new_project(tmp_path / "fresh.duckdb")
     fill(fresh, [], {}, RUNS)
@@ -229,20 +229,20 @@ def test_a_bank_comes_back_as_it_went_out(project: Project, tmp_path: Path, writ
     fresh.close()
 
 
-def test_no_cell_of_a_bank_is_a_formula_for_a_spreadsheet(project: Project):
+def test_bank_csv_contains_no_spreadsheet_formulas(project: Project):
     fill(project, AWKWARD, {}, RUNS)
     for row in csv.DictReader(io.StringIO(bank_csv(project))):
         assert not [cell for name, cell in row.items() if name != "weight" and cell[:1] in ("=", "+", "-", "@")]
 
 
-def test_a_leaderboard_as_latex_has_every_run_with_its_score(project: Project) -> None:
+def test_latex_leaderboard_contains_runs_and_scores(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5}, {"a_run": {"q1": ["p1"]}})
     text = board_latex(leaderboard(project, "EXAM-Cover@20"))
     assert r"a\_run & $1.000$" in text
     assert text.startswith(r"\begin{tabular}")
 
 
-def test_the_newest_wordings_go_out_and_an_older_version_on_request(graded: Project, tmp_path: Path) -> None:
+def test_export_uses_latest_wording_unless_version_is_given(graded: Project, tmp_path: Path) -> None:
     before = bank_jsonl(graded)
     bank.save_version(graded, [replace(QUESTIONS[0], text="Reworded?")], "reword", "ann")
     assert "Reworded?" in bank_jsonl(graded)
@@ -255,7 +255,7 @@ def test_the_newest_wordings_go_out_and_an_older_version_on_request(graded: Proj
     fresh.close()
 
 
-def test_a_leaderboard_reads_back_and_the_chosen_judgments_go_into_a_graded_file(graded: Project) -> None:
+def test_leaderboard_round_trips_and_graded_file_uses_chosen_source(graded: Project) -> None:
     for measure, source in itertools.product(("nDCG@10", "AP"), ("exam", "assessors")):
         board = leaderboard(graded, measure, source)
         written = board_tsv(board)
@@ -315,7 +315,7 @@ def _again(content: bytes, folder: Path) -> Project:
     return project
 
 
-def test_grades_come_back_with_all_details_next_to_the_interchange_form(detailed: Project, tmp_path: Path) -> None:
+def test_grade_details_round_trip_alongside_interchange_format(detailed: Project, tmp_path: Path) -> None:
     content = graded_file(detailed)
     again = _again(content, tmp_path)
     assert again.rows(STORED) == detailed.rows(STORED)
@@ -352,7 +352,7 @@ def test_grades_come_back_with_all_details_next_to_the_interchange_form(detailed
         ({"reason": [5, None]}, "invalid-detail", "reason"),
     ],
 )
-def test_bad_details_are_refused_with_the_line(detailed: Project, ours: dict[str, Any], code: str, value: str) -> None:
+def test_invalid_grade_details_are_refused(detailed: Project, ours: dict[str, Any], code: str, value: str) -> None:
     line = json.loads(gzip.decompress(graded_file(detailed)))
     line[1][0]["exam_grades"][0][OURS] = ours
     report = Report()
@@ -365,7 +365,7 @@ def test_bad_details_are_refused_with_the_line(detailed: Project, ours: dict[str
     "change",
     [{"kinds": []}, {"parameters": {"reads": 5}}, {"parameters": {"reads": [1]}}, {"name": ""}, {"max_rating": 9}],
 )
-def test_a_grader_that_nothing_could_be_computed_with_is_refused(project: Project, change: dict[str, Any]) -> None:
+def test_invalid_grader_is_refused(project: Project, change: dict[str, Any]) -> None:
     grader = {
         "name": "g", "method": "self-rating", "model": "m", "prompt": "", "prompt_hash": "", "parameters": {},
         "kinds": ["question"], "max_rating": 5, **change,
@@ -391,8 +391,8 @@ def other(tmp_path: Path) -> Iterator[Project]:
     made.close()
 
 
-def test_a_pool_that_is_shallower_than_the_rankings_keeps_their_ranks(project: Project, other: Project) -> None:
-    """Of seven passages the pool has the top two and those judged, at ranks 4 and 7; two scores are tied."""
+def test_ranks_survive_export_of_shallow_pool(project: Project, other: Project) -> None:
+    """The pool has the top two of seven passages and the judged ones; a second run has tied scores."""
     passages = [f"p{number}" for number in range(1, 8)]
     fill(project, [Question("q/a", "q", "A?")], {("A?", "p1"): 5, ("A?", "p4"): 0}, {"r": {"q": passages}})
     tied = [Ranked("q", passage, 0, 1.0) for passage in passages]
@@ -419,7 +419,7 @@ def test_a_pool_that_is_shallower_than_the_rankings_keeps_their_ranks(project: P
     assert curves[0] == curves[1]
 
 
-def test_a_gap_that_nobody_could_fill_is_closed_up() -> None:
+def test_huge_rank_gaps_are_not_filled() -> None:
     assert by_rank(["a", "b"], [1, 2_000_000_000]) == {"a": -1.0, "b": -2_000_000_000.0}
     assert len(by_rank(["a", "b"], [1, 100])) == 100
 

@@ -1,4 +1,4 @@
-"""Imported projects with a fault in them are refused with nothing written, or everything derived from them is sound."""
+"""Import of mutated project folders: refused without a trace, or with sound results."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_once(tmp_path_factory, "exported project", exported)
 
 
-def test_an_unchanged_project_is_imported(folder: Path) -> None:
+def test_unchanged_project_is_imported(folder: Path) -> None:
     assert check(folder) == ""
 
 
-def test_a_project_with_a_fault_is_refused_or_sound(folder: Path) -> None:
+def test_mutated_project_is_refused_or_sound(folder: Path) -> None:
     @fuzzed(6)
     @given(st.randoms())
     def holds(random: Random) -> None:

@@ -1,4 +1,4 @@
-"""Imports of every kind of file: complete or refused, previewed, and repeated."""
+"""Import of every kind of file: complete or refused, previews and repeats."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def take(project: Project, kind: str, content: str | bytes, name: str = "given",
 
 
 def passage(passage_id: str, text: str, ratings: dict[str, int], direct: int | None = None) -> dict:
-    """A passage as the interchange form has it, with ratings by question id."""
+    """Return a passage in the interchange format, with ratings by question id."""
     info = {"prompt_class": "SelfRating", "is_self_rated": True}
     rated = [{"question_id": question, "self_rating": rating} for question, rating in ratings.items()]
     entry = {"llm": "some/model", "llm_options": {}, "prompt_info": info, "prompt_type": "question"}
@@ -93,7 +93,7 @@ GRADED = graded(passage("p1", "text one", {"g1/a": 4, "g1/b": 0}), passage("p4",
 
 
 def snapshot(project: Project) -> dict[str, list]:
-    """Every row of every table that has any, so that a refused import can be seen to leave no trace."""
+    """Return all rows of all tables, to check that refused imports change nothing."""
     with project.cursor() as cursor:
         names = sorted(filled_tables(cursor))
     return {name: project.rows(f"SELECT * FROM {name} ORDER BY ALL") for name in names}
@@ -113,10 +113,10 @@ def take_graded(project: Project) -> None:
 
 
 with_graded = filled_project(take_graded)
-"""A project that a graded file was imported into."""
+"""A project with an imported graded file."""
 
 
-def test_every_kind_arrives(project: Project):
+def test_every_kind_of_file_is_imported(project: Project):
     counts = {kind: take(project, kind, content, f"{kind}.txt").counts for kind, content in FILES.items()}
     assert counts == {
         "queries": {"queries": 2, "new queries": 2},
@@ -139,7 +139,7 @@ def test_every_kind_arrives(project: Project):
     assert leaderboard(project, "P@5", "qrels").scores == {"sys": pytest.approx(0.1)}
 
 
-def test_a_graded_file_brings_all_it_has(project: Project):
+def test_graded_file_is_imported_completely(project: Project):
     counts = take(project, "graded", GRADED, "g.jsonl").counts
     assert counts == {
         "queries": 1,
@@ -159,7 +159,7 @@ def test_a_graded_file_brings_all_it_has(project: Project):
 
 
 @pytest.mark.parametrize("kind", [*FILES, "graded"])
-def test_a_preview_changes_nothing_and_says_what_the_import_then_does(full: Project, kind: str):
+def test_preview_changes_nothing_and_matches_import(full: Project, kind: str):
     contents = {
         "queries": "q2\tsecond query, reworded\nq3\tthird\n",
         "passages": "p3\ttext three\np5\ttext five\n",
@@ -203,7 +203,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize(("kind", "content", "line"), MALFORMED)
-def test_a_malformed_file_is_refused_by_line_and_leaves_no_trace(full: Project, kind: str, content: str, line: int):
+def test_malformed_file_is_refused_by_line_without_trace(full: Project, kind: str, content: str, line: int):
     before = snapshot(full)
     with pytest.raises(FileError) as refused:
         take(full, kind, content, f"broken-{kind}.txt")
@@ -213,7 +213,7 @@ def test_a_malformed_file_is_refused_by_line_and_leaves_no_trace(full: Project, 
 
 
 @pytest.mark.parametrize("kind", [*FILES, "graded"])
-def test_a_file_that_is_not_what_its_name_says_or_is_empty_is_refused(full: Project, kind: str):
+def test_corrupt_empty_or_binary_files_are_refused(full: Project, kind: str):
     before = snapshot(full)
     whole = gzip.compress((FILES | {"graded": GRADED})[kind].encode())
     for name, content in (("a.gz", "plain text"), ("b.gz", whole[:-12]), ("c", b""), ("d", b"a\0b\n")):
@@ -223,12 +223,12 @@ def test_a_file_that_is_not_what_its_name_says_or_is_empty_is_refused(full: Proj
     assert snapshot(full) == before
 
 
-def test_a_missing_file_is_refused(project: Project, tmp_path) -> None:
+def test_missing_file_is_refused(project: Project, tmp_path) -> None:
     with refusal("unreadable-file", "nowhere.run", kind=FileError):
         exchange.import_files(project, "runs", [Source.from_path(tmp_path / "nowhere.run")], "tester")
 
 
-def test_every_refused_line_is_told_and_one_bad_file_leaves_the_good_ones_out(full: Project) -> None:
+def test_refused_lines_are_listed_and_one_invalid_file_blocks_import(full: Project) -> None:
     with pytest.raises(FileError) as refused:
         take(full, "qrels", "q1 0 p1 x\n" * 150, "q.txt")
     assert len(refused.value.problems) == 100
@@ -241,7 +241,7 @@ def test_every_refused_line_is_told_and_one_bad_file_leaves_the_good_ones_out(fu
 
 
 @pytest.mark.parametrize("kind", ["runs", "qrels"])
-def test_lines_about_unknown_queries_can_be_left_out_and_are_told(full: Project, kind: str):
+def test_lines_with_unknown_queries_can_be_skipped_with_note(full: Project, kind: str):
     lines = {"runs": "q9 Q0 p1 1 1.0 sys\nq8 Q0 p1 1 1.0 sys\n" + RUN, "qrels": "q9 0 p1 1\nq8 0 p1 1\n" + QRELS}
     done = take(full, kind, lines[kind], "folder/with unknown.txt", skip_unknown=True)
     assert done.counts == ({"runs": 1, "ranked passages": 3} if kind == "runs" else {"sources": 1, "judgments": 2})
@@ -250,7 +250,7 @@ def test_lines_about_unknown_queries_can_be_left_out_and_are_told(full: Project,
     assert full.value("SELECT count(*) FROM queries") == 2
 
 
-def test_files_that_contradict_each_other_or_grades_are_refused(full: Project) -> None:
+def test_contradicting_files_and_graded_text_changes_are_refused(full: Project) -> None:
     before = snapshot(full)
     for kind, one, two in (
         ("queries", "q7\tone\n", "q7\tanother\n"),
@@ -278,7 +278,7 @@ def test_files_that_contradict_each_other_or_grades_are_refused(full: Project) -
     assert take(full, "passages", PASSAGES + "p8\tnew\np8\tnew\n").counts == {"new passages": 1}
 
 
-def test_a_query_takes_a_new_text_and_a_narrative_that_comes_later(full: Project) -> None:
+def test_query_text_and_narrative_can_be_updated(full: Project) -> None:
     take(full, "queries", '{"query_id": "q1", "text": "first query", "narrative": "more of it"}\n')
     take(full, "queries", "q2\tsecond query, reworded\n", replace=True)
     assert full.rows("SELECT query_id, text, narrative FROM queries ORDER BY query_id") == [
@@ -287,7 +287,7 @@ def test_a_query_takes_a_new_text_and_a_narrative_that_comes_later(full: Project
     ]
 
 
-def test_a_bank_brings_queries_but_never_rewords_one(full: Project):
+def test_bank_adds_queries_but_never_rewords_them(full: Project):
     rubric = [
         {"query_id": query, "query_text": f"Title of {query}", "items": [{"question_text": f"Why {query}?"}]}
         for query in ("q1", "q5")
@@ -302,14 +302,14 @@ def test_a_bank_brings_queries_but_never_rewords_one(full: Project):
         take(full, "bank", '{"query_id": "q6", "text": "Of what?"}\n')
 
 
-def test_a_run_imported_again_from_its_file_replaces_the_first(full: Project):
+def test_run_from_same_file_is_replaced(full: Project):
     take(full, "runs", "q1 Q0 p2 1 9 sys\n", "runs.txt", replace=True)
     assert full.rows("SELECT name, passage_id, rank FROM rankings JOIN runs USING (run_key)"
                      " JOIN passages USING (passage_key)") == [("sys", "p2", 1)]  # fmt: skip
     assert full.value("SELECT count(*) FROM runs") == 1
 
 
-def test_a_run_replaces_the_one_of_its_file_and_goes_by_its_file_if_the_name_is_taken(full: Project) -> None:
+def test_run_with_taken_name_is_named_after_file(full: Project) -> None:
     done = take(full, "runs", "q1 Q0 p2 1 9 sys\n", "better.run")
     assert full.rows("SELECT name, count(*) FROM rankings JOIN runs USING (run_key) GROUP BY ALL ORDER BY ALL") == [
         ("better", 1),
@@ -329,11 +329,11 @@ def test_a_run_replaces_the_one_of_its_file_and_goes_by_its_file_if_the_name_is_
     ) == [("qrels", "p2", 1), ("second assessors", "p1", 0), ("second assessors", "p2", 3)]
 
 
-# DuckDB keeps tables in row groups of this size, at whose edges rows were lost once.
+# DuckDB stores tables in row groups of this size; rows at their edges were lost once.
 ROW_GROUP = 122_880
 
 
-def test_all_lines_of_large_runs_and_qrels_arrive(project: Project):
+def test_large_runs_and_qrels_are_imported_completely(project: Project):
     queries = [f"q{i}" for i in range(70)]
     take(project, "queries", "".join(f"{q}\ttext of {q}\n" for q in queries))
     runs = [
@@ -352,7 +352,7 @@ def test_all_lines_of_large_runs_and_qrels_arrive(project: Project):
     assert project.value("SELECT count(*) FROM pool") == 126_000
 
 
-def test_a_graded_file_written_in_parts_is_the_same(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_graded_import_does_not_depend_on_batch_size(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     lines = graded(passage("p5", "text five", {"g1/a": 1})) + graded(
         passage("p6", "text six", {"g2/a": 5}), query_id="g2"
     )
@@ -377,7 +377,7 @@ def test_a_graded_file_written_in_parts_is_the_same(project: Project, tmp_path: 
     counts = take(project, "graded", GRADED + lines, "g.jsonl").counts
     assert project.rows("SELECT name, value FROM duckdb_settings() ORDER BY ALL") == settings
     assert exchange.graded_file(project) == exchange.graded_file(at_once)
-    # Keys and places are the same, too.
+    # Keys and positions are the same, too.
     for table in ("questions", "question_texts", "question_revisions", "passages", "passage_texts", "listed"):
         assert project.rows(f"FROM {table}") == at_once.rows(f"FROM {table}")
     at_once.close()
@@ -389,23 +389,23 @@ def test_a_graded_file_written_in_parts_is_the_same(project: Project, tmp_path: 
     assert project.value("SELECT count(*) FROM rankings") == 4
 
 
-def test_a_passage_that_two_lines_rank_for_a_query_is_ranked_once(project: Project):
+def test_passage_on_two_graded_lines_is_ranked_once(project: Project):
     again = passage("p4", "text four", {})
     again["paragraph_data"]["rankings"][0]["rank"] = 2
     take(project, "graded", GRADED + graded(again), "g.jsonl")
     found = project.rows("SELECT passage_id, rank FROM rankings JOIN passages USING (passage_key) ORDER BY rank")
-    # Both state rank 1: the better score comes first.
+    # Both passages have rank 1 on the first line, so the better score comes first.
     assert found == [("p4", 1), ("p1", 2)]
 
 
-def test_a_passage_of_two_queries_is_counted_once(project: Project):
+def test_passage_of_two_queries_is_counted_once(project: Project):
     again = graded(passage("p1", "text one", {"g2/a": 4}), query_id="g2")
     for new in ({"passages": 2, "new passages": 2}, {"passages": 2}):
         counts = take(project, "graded", GRADED + again, "g.jsonl").counts
         assert {name: count for name, count in counts.items() if "passages" in name} == new
 
 
-def test_a_graded_file_imported_twice_adds_nothing(project: Project):
+def test_repeated_graded_import_adds_nothing(project: Project):
     ratings = {("A?", "r1"): None, ("A?", "r2"): 3}
     fill(project, [Question("q1/a", "q1", "A?")], ratings, {"one": {"q1": ["r1", "r2"]}})
     for name, content in (("g.jsonl", GRADED.encode()), ("own.jsonl.gz", exchange.graded_file(project))):
@@ -420,7 +420,7 @@ def test_a_graded_file_imported_twice_adds_nothing(project: Project):
         assert not {"new grades", "new passages", "queries", "failed", "bank version"} & set(again.counts)
 
 
-def test_contradicting_grades_and_edited_questions_keep_their_values(with_graded: Project) -> None:
+def test_graded_import_keeps_existing_grades_and_edited_questions(with_graded: Project) -> None:
     changed = GRADED.replace('"self_rating": 4', '"self_rating": 1')
     done = take(with_graded, "graded", changed, "g2.jsonl")
     assert [mentions(note.reason, "1") for note in done.notes if note.code == "differing-grade"] == [True]
@@ -433,7 +433,7 @@ def test_contradicting_grades_and_edited_questions_keep_their_values(with_graded
     assert bank.list_questions(with_graded) == edited
 
 
-def test_grades_stay_with_the_words_that_they_were_given_for(with_graded: Project):
+def test_grades_stay_with_wording_they_were_given_for(with_graded: Project):
     take(with_graded, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
     own = exchange.graded_file(with_graded)
     bank.save_version(with_graded, [Question("g1/a", "g1", "What is A, reworded?")], "reword", "tester")
@@ -445,7 +445,7 @@ def test_grades_stay_with_the_words_that_they_were_given_for(with_graded: Projec
     ) == [("What is A?", 2)]
 
 
-def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there(with_graded: Project, tmp_path: Path):
+def test_imported_grades_do_not_move_to_different_wording(with_graded: Project, tmp_path: Path):
     take(with_graded, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
     other = new_project(tmp_path / "other.duckdb")
     take(other, "queries", "g1\ta graded query\n")
@@ -460,7 +460,7 @@ def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there
     other.close()
 
 
-def test_a_query_may_come_on_two_lines_of_a_graded_file_but_a_question_belongs_to_one_query(project: Project):
+def test_query_may_span_lines_but_question_has_one_query(project: Project):
     other = graded(passage("p5", "text five", {"g1/a": 1}))
     assert take(project, "graded", GRADED + other, "g.jsonl").counts["new grades"] == 5
     before = snapshot(project)
@@ -469,7 +469,7 @@ def test_a_query_may_come_on_two_lines_of_a_graded_file_but_a_question_belongs_t
     assert snapshot(project) == before
 
 
-def test_the_words_of_a_question_may_come_on_a_later_line_of_its_query(project: Project, tmp_path: Path):
+def test_question_text_may_follow_on_later_line(project: Project, tmp_path: Path):
     take(project, "queries", "g1\tone\ng2\ttwo\n")
     for question_id, query_id in (("g1/a", "g1"), ("g2/a", "g2")):
         words = {"query_id": query_id, "question_id": question_id, "text": f"What is {question_id}?", "weight": 2}
@@ -490,7 +490,7 @@ def test_the_words_of_a_question_may_come_on_a_later_line_of_its_query(project: 
     other.close()
 
 
-def test_a_question_that_cannot_be_scored_is_refused_by_its_file(project: Project):
+def test_empty_question_in_graded_file_is_refused(project: Project):
     take(project, "queries", "g1\tone\n")
     take(project, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
     fill(project, [], {("What is A?", "p1"): 4}, {"one": {"g1": ["p1"]}})
@@ -501,7 +501,7 @@ def test_a_question_that_cannot_be_scored_is_refused_by_its_file(project: Projec
     assert snapshot(project) == before
 
 
-def test_groups_are_imported_in_order_or_not_at_all_and_texts_may_come_last(project: Project) -> None:
+def test_groups_are_imported_in_dependency_order_or_not_at_all(project: Project) -> None:
     before = snapshot(project)
     groups = [exchange.Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in ("queries", "bank", "runs")]
     with refusal("wrong-number-of-columns", "bad.txt:1", kind=FileError):
@@ -521,7 +521,7 @@ def test_groups_are_imported_in_order_or_not_at_all_and_texts_may_come_last(proj
     ]
 
 
-def test_passages_may_get_their_texts_after_the_runs_that_name_them(project: Project):
+def test_passage_texts_may_follow_runs(project: Project):
     for kind in ("queries", "runs", "qrels"):
         take(project, kind, FILES[kind])
     assert project.value("SELECT count(*) FROM pool WHERE text_key IS NULL") == 3
@@ -533,7 +533,7 @@ def test_passages_may_get_their_texts_after_the_runs_that_name_them(project: Pro
 @pytest.mark.parametrize(
     ("kind", "lines"), [("qrels", b"zz 0 p1 1\n"), ("runs", b"q1 Q0 p1 1 1 a\nzz Q0 p1 1 1.0 b\n")]
 )
-def test_a_file_without_any_known_query_is_refused_and_removes_nothing(full: Project, kind: str, lines: bytes) -> None:
+def test_file_without_known_queries_is_refused(full: Project, kind: str, lines: bytes) -> None:
     before = snapshot(full)
     with refusal("nothing-left", kind=FileError):
         exchange.import_files(full, kind, [Source("zz.txt", data=lines)], "ann", exchange.Options(skip_unknown=True))
@@ -559,12 +559,12 @@ def fill_for_labels(project: Project) -> None:
 
 
 def rows(project: Project) -> list[object]:
-    """What an import of labels could change."""
+    """Return the rows of all tables that an import of labels could change."""
     tables = ("graders", "grades", "jobs", "listed", "pool", "judgments", "activity", "question_texts")
     return [project.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in tables]
 
 
-def test_labels_become_grades_on_their_own_scale_and_no_judgments(project: Project) -> None:
+def test_imported_labels_become_grades_and_not_judgments(project: Project) -> None:
     fill_for_labels(project)
     done = take(project, "labels", LABELS + "q1 0 unknown 3\n", "u.qrels", source="umbrela")
     assert done.counts == {"labels": 4, "new grades": 4}
@@ -573,19 +573,19 @@ def test_labels_become_grades_on_their_own_scale_and_no_judgments(project: Proje
     assert (spec.method, spec.max_rating, spec.parameters) == ("direct", 3, {"imported": "labels"})
     base = basis(project, Policy(grader="umbrela"))
     assert label_qrels(project, base) == {"q1": {"p1": 3, "p2": 0}, "q2": {"p2": 1, "p3": 2}}
-    # The usual min rating is the top of the scale.
+    # The default min rating is the top of the scale.
     assert base.min_rating == 3
     assert judgment_sources(project) == ["NIST"] and source_judgments(project, "NIST")["q1"] == {"p1": 2, "p2": 0}
     board = leaderboard(project, "P@1", policy=Policy(grader="umbrela", min_rating=2))
     assert board.scores == {"good": 1, "poor": 0, "bad": 0}
-    # The same file again adds nothing; labels of further passages join the grader and keep its scale.
+    # Repeating the import adds nothing; labels of other passages join the same grader.
     assert take(project, "labels", LABELS, "u.qrels", source="umbrela").counts["new grades"] == 0
     more = take(project, "labels", "q1 0 p3 1\n", "v.qrels", source="umbrela")
     assert more.counts["new grades"] == 1 and len(label_graders(project)) == 1
     assert label_qrels(project, basis(project, Policy()))["q1"]["p3"] == 1
 
 
-def test_imported_labels_are_not_the_usual_grader_and_contradict_no_known_label(project: Project) -> None:
+def test_imported_labels_are_not_default_grader_and_conflicts_are_refused(project: Project) -> None:
     fill_for_labels(project)
     take(project, "labels", LABELS, "u.qrels", source="umbrela")
     assert label_graders(project)[0].spec.name == "umbrela"
@@ -606,7 +606,7 @@ def test_imported_labels_are_not_the_usual_grader_and_contradict_no_known_label(
     assert rows(project) == before
 
 
-def test_a_scale_can_be_given_and_two_texts_that_are_one_have_one_label(project: Project) -> None:
+def test_label_scale_can_be_set_and_equal_texts_share_label(project: Project) -> None:
     fill_for_labels(project)
     done = take(project, "labels", "q1 0 p1 1\nq1 0 p4 0\n", "binary.qrels", scale=4)
     assert [note.code for note in done.notes] == ["differing-grade"] and done.counts["new grades"] == 1
@@ -630,7 +630,7 @@ def test_invalid_labels_change_nothing(project: Project, content: str, code: str
     assert rows(project) == before
 
 
-def test_imported_labels_are_audited(
+def test_imported_labels_can_be_audited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = shell_on(fill_for_labels, tmp_path, monkeypatch, capsys)
@@ -653,7 +653,7 @@ def test_imported_labels_are_audited(
 
 
 def take_runs(project: Project, *sources: Source) -> tuple[Problem, ...]:
-    """Import runs into a project that knows their queries; gives the notes."""
+    """Import runs and their queries, and return the notes."""
     queries = {line.query_id for source in sources for line in read_run_lines(source, Report())}
     names = "".join(f"{query}\tquery {query}\n" for query in sorted(queries))
     if names:
@@ -675,7 +675,7 @@ def ranking(project: Project, run: str) -> list[Ranked]:
 
 @settings(max_examples=examples(6))
 @given(words, st.dictionaries(st.tuples(ids, ids), scores, min_size=1))
-def test_a_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> None:
+def test_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> None:
     out = io.StringIO()
     write_run(name, [Ranked(query, passage, 1, score) for (query, passage), score in ranked.items()], out)
     with TemporaryDirectory() as folder:
@@ -691,7 +691,7 @@ def test_a_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> N
     assert second == first
 
 
-def test_the_order_is_trec_evals_and_oddities_are_told_by_line(project: Project) -> None:
+def test_run_order_follows_trec_eval_and_ties_are_noted(project: Project) -> None:
     text = "q1 Q0 a 1 0.5 t\nq1 Q0 b 2 0.50000000001 t\nq1 Q0 c 3 2 t\nq1\tQ0  d\t4 0.5 t\n"
     notes = take_runs(project, source_of(text, "bm25.run"))
     assert [(r.passage_id, r.rank) for r in ranking(project, "t")] == [("c", 1), ("d", 2), ("b", 3), ("a", 4)]
@@ -699,7 +699,7 @@ def test_the_order_is_trec_evals_and_oddities_are_told_by_line(project: Project)
     assert all(mentions(note.reason, value) for note in notes for value in ("t", "2"))
 
 
-def test_a_repeated_passage_keeps_the_better_score_and_is_noted(project: Project) -> None:
+def test_repeated_passage_keeps_better_score_with_note(project: Project) -> None:
     (note,) = take_runs(project, source_of("q Q0 p 1 1.0 t\nq Q0 p 2 3.0 t\nq Q0 p 3 2.0 t\n"))
     assert ranking(project, "t") == [Ranked("q", "p", 1, 3.0)]
     assert (note.line, note.code) == (2, "repeated") and mentions(note.reason, "2")
@@ -714,7 +714,7 @@ def test_runs_are_named_by_tag_unless_files_share_it(project: Project) -> None:
     assert list(ranking_scores(project)) == ["mine", "bm25.k1", "splade", "mixed-rank", "other"]
 
 
-def test_files_of_one_name_are_told_apart_and_unknown_queries_listed_in_a_sentence(project: Project) -> None:
+def test_duplicate_run_files_and_unknown_queries_are_refused(project: Project) -> None:
     given = [source_of("q Q0 p 1 2.0 tagged\n", f"{folder}/bm25.run") for folder in ("a", "b")]
     with pytest.raises(FileError) as error:
         take_runs(project, *given)
@@ -734,7 +734,7 @@ Line = tuple[str, str, int | None, float]
 
 
 def at_once(lines: Sequence[Line]) -> tuple[list[tuple[str, str]], dict[str, tuple[int, int]]]:
-    """The ranking of a run and its oddities, by a plain reading of what trec_eval does."""
+    """Return a run's ranking and its notes, by a simple implementation of trec_eval's rules."""
     best: dict[tuple[str, str], tuple[float, int]] = {}
     odd: dict[str, list[int]] = {"repeated": [], "tied": [], "contradicts": [], "unreadable": []}
     for number, (query, passage, _, score) in enumerate(lines, 1):
@@ -773,7 +773,7 @@ lines_of_runs = st.lists(
 
 @settings(max_examples=examples(8))
 @given(lines_of_runs, st.integers(1, 4), st.integers(1, 8))
-def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: int) -> None:
+def test_run_import_does_not_depend_on_batch_size(lines: list[Line], batch: int, part: int) -> None:
     text = "".join(f"{q} Q0 {p} {'-' if rank is None else rank} {score!r} t\n" for q, p, rank, score in lines)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as small:
         small.setattr(run_import, "LINES_A_BATCH", batch)
@@ -791,11 +791,11 @@ def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: i
     assert told == odd
 
 
-def test_a_run_that_is_called_by_its_file_takes_no_other_runs_place(project: Project) -> None:
-    """Names are taken by first.run and c.run; b.run would be called b, as c.run's run is, all.run's two both all."""
+def test_run_named_after_file_replaces_no_other_run(project: Project) -> None:
+    """The tags of b.run and all.run are taken by first.run, and the name "b" by c.run."""
     take_runs(project, source_of("q Q0 a 1 3 bm25\nq Q0 b 2 2 rm3\n", "first.run"))
     take_runs(project, source_of("q Q0 c 1 3 b\n", "c.run"))
-    for _ in range(2):  # the second time each file's runs give way to themselves
+    for _ in range(2):  # the second import replaces the runs of the first
         take_runs(project, source_of("q Q0 d 1 3 bm25\n", "b.run"))
         take_runs(project, source_of("q Q0 e 1 3 bm25\nq Q0 f 1 3 rm3\n", "all.run"))
         found = project.rows(
@@ -812,7 +812,7 @@ def test_a_run_that_is_called_by_its_file_takes_no_other_runs_place(project: Pro
         ]
 
 
-def test_a_run_that_came_with_others_of_its_tag_keeps_its_name_when_it_comes_alone(project: Project) -> None:
+def test_reimported_run_keeps_name_given_for_shared_tag(project: Project) -> None:
     take_runs(project, *(source_of("q Q0 a 1 3 rank\nq Q0 b 2 2 rank\n", f"{name}.run") for name in ("bm25", "splade")))
     again = source_of("q Q0 a 1 3 rank\n", "bm25.run")
     with refusal("would-replace", "1", "2", "ranked", "bm25"):

@@ -1,4 +1,4 @@
-"""Time and memory do not depend on who sends a file: limits on all of it, files that never end, nobody waits."""
+"""Limits on imported files: size, memory, special files and concurrent use."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ SENTENCES = {
 
 @pytest.fixture(autouse=True)
 def longest_cell() -> Iterator[None]:
-    """Reading sets what the module csv allows in the whole process: other tests are to find what they had."""
+    """Restore the field size limit of the csv module, because imports change it for the whole process."""
     before = csv.field_size_limit()
     yield
     csv.field_size_limit(before)
 
 
 @pytest.mark.parametrize(("name", "kind"), SENTENCES)
-def test_every_limit_holds_and_can_be_set(
+def test_every_limit_is_enforced_and_can_be_set(
     project: Project, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
 ) -> None:
     import_files(project, "queries", [Source("q", data=b"q1\tquery\n")], "ann")
@@ -80,7 +80,7 @@ def test_every_limit_holds_and_can_be_set(
     assert said.startswith("given")
 
 
-def test_a_graded_file_names_no_more_questions_than_allowed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graded_file_with_too_many_questions_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     grades = {"llm": "m", "correctAnswered": [f"q1/{n}" for n in range(11)], "wrongAnswered": []}
     line = json.dumps(["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [grades]}]]).encode()
     monkeypatch.setenv("EXAM_LIMIT_IDS", "10")
@@ -92,7 +92,7 @@ def test_a_graded_file_names_no_more_questions_than_allowed(project: Project, mo
     assert project.value("SELECT count(*) FROM questions") == 11
 
 
-def test_every_limit_has_its_test_and_brackets_in_a_text_are_no_deep_json() -> None:
+def test_all_limits_are_tested_and_brackets_in_strings_are_ignored() -> None:
     assert {name for name, _ in SENTENCES} | {"RATIO"} >= {
         name for name in LIMITS if not name.startswith(("ENDPOINT", "REQUEST", "UPLOAD", "CALLS"))
     }
@@ -100,7 +100,7 @@ def test_every_limit_has_its_test_and_brackets_in_a_text_are_no_deep_json() -> N
 
 
 @pytest.mark.parametrize("value", ["0", "-3", "many", "1.5", "9" * 30])
-def test_a_limit_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_invalid_limit_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("EXAM_LIMIT_LINE", value)
     with refusal("invalid-limit", "EXAM_LIMIT_LINE"):
         read_limit("LINE")
@@ -161,7 +161,7 @@ Apart = Callable[[str, Path], tuple[str, int]]
 
 @pytest.fixture(scope="module")
 def importer() -> Iterator[subprocess.Popen[str]]:
-    """A process that has loaded all that an import takes, and makes one of its own for each."""
+    """Yield a process with loaded libraries that forks a child for each import."""
     with subprocess.Popen(
         [sys.executable, "-c", IMPORTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -171,7 +171,7 @@ def importer() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def imported_apart(importer: subprocess.Popen[str], tmp_path: Path) -> Apart:
-    """Imports in a process of its own, ended beyond 20 seconds of CPU: what it said, and its memory in MiB."""
+    """Return a function that imports in a child process with 20 CPU seconds; gives its message and MiB."""
 
     def run(kind: str, file: Path) -> tuple[str, int]:
         new_project(tmp_path / "p.duckdb").close()
@@ -184,7 +184,7 @@ def imported_apart(importer: subprocess.Popen[str], tmp_path: Path) -> Apart:
     return run
 
 
-def test_compressed_newlines_are_refused_and_many_empty_members_read(imported_apart: Apart, tmp_path: Path) -> None:
+def test_compressed_newlines_are_refused_but_empty_members_read(imported_apart: Apart, tmp_path: Path) -> None:
     file = tmp_path / "newlines.gz"
     file.write_bytes(gzip.compress(b"p1\ttext\n" + b"\n" * (60 << 20), 1))
     said, peak = imported_apart("passages", file)
@@ -197,7 +197,7 @@ def test_compressed_newlines_are_refused_and_many_empty_members_read(imported_ap
 
 
 @pytest.mark.parametrize(("kind", "unit"), [("graded", b"{},"), ("passages", b"[1],")])
-def test_one_long_line_takes_few_times_its_size(imported_apart: Apart, tmp_path: Path, kind: str, unit: bytes) -> None:
+def test_long_line_takes_limited_memory(imported_apart: Apart, tmp_path: Path, kind: str, unit: bytes) -> None:
     file = tmp_path / "long.jsonl.gz"
     megabytes = 20
     file.write_bytes(gzip.compress(b'["q1", [' + unit * ((megabytes << 20) // len(unit)) + b"{}]]\n", 1))
@@ -207,10 +207,10 @@ def test_one_long_line_takes_few_times_its_size(imported_apart: Apart, tmp_path:
 
 
 @pytest.mark.parametrize("what", ["device", "pipe", "socket", "folder"])
-def test_what_is_no_regular_file_is_refused_at_once(project: Project, tmp_path: Path, what: str) -> None:
+def test_special_files_are_refused(project: Project, tmp_path: Path, what: str) -> None:
     path = tmp_path / "it"
     held = None
-    # The system itself refuses to open a socket.
+    # The operating system refuses to open a socket, so no kind is named.
     named = "device" if what == "socket" else what
     if what == "device":
         path = Path("/dev/zero")
@@ -231,15 +231,15 @@ def test_what_is_no_regular_file_is_refused_at_once(project: Project, tmp_path: 
 
 
 @pytest.mark.parametrize("preview", [False, True])
-def test_drafts_are_saved_during_an_import(project: Project, monkeypatch: pytest.MonkeyPatch, preview: bool) -> None:
-    """The source gives its second half only once somebody else has saved, which would never be if that had to wait."""
+def test_drafts_can_be_saved_during_import(project: Project, monkeypatch: pytest.MonkeyPatch, preview: bool) -> None:
+    """The source blocks halfway until a draft is saved, so a save that waits for the import fails."""
     fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1"]}})
     reading, saved = threading.Event(), threading.Event()
 
     def slow(given: Source, limits: source.Limits):
         yield b"p7\tone\n"
         reading.set()
-        assert saved.wait(30), "nobody could save"
+        assert saved.wait(30), "no draft was saved during the import"
         yield b"p8\ttwo\n"
 
     monkeypatch.setattr(source, "_expand_content", slow)
@@ -259,7 +259,7 @@ def test_drafts_are_saved_during_an_import(project: Project, monkeypatch: pytest
     assert project.value("SELECT count(*) FROM passages WHERE passage_id = 'p8'") == (0 if preview else 1)
 
 
-def test_a_preview_does_not_wait_for_who_writes(project: Project) -> None:
+def test_preview_does_not_wait_for_writers(project: Project) -> None:
     fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1"]}})
     found: list[object] = []
     with project.transaction() as cursor:

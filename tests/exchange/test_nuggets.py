@@ -1,4 +1,4 @@
-"""Files of AutoJudge and Nuggetizer: nugget banks, topics, grades, reports and leaderboards, in and out."""
+"""Files of AutoJudge and Nuggetizer: nugget banks, topics, grades, reports and leaderboards."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def own(project: Project) -> Project:
-    """A project with a bank that has something of everything."""
+    """Return a project whose bank uses every field."""
     fill_own(project)
     return project
 
@@ -103,7 +103,7 @@ def kept(project: Project) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_a_bank_of_v3_is_read_by_its_keys(project: Project):
+def test_v3_bank_is_imported(project: Project):
     parent = "At what temperature is green tea brewed?"
     expected = [
         (parent, "question", 2.0, True, None, "70 °C; 80 °C", "References: d1 d2\nAuthor: ann\nModel: m/1"),
@@ -117,16 +117,16 @@ def test_a_bank_of_v3_is_read_by_its_keys(project: Project):
     assert {note.code for note in done.notes} >= {"sub-nugget", "nugget-inactive", "unknown-field"}
     (query,) = queries_of(project)
     assert query == Query("tea", TEA["title_query"], "A beginner asks.", (Subtopic(parent, parent),))
-    # An id that is no more than the hash of the words would be the id of several questions.
+    # Hashes of the text are not used as ids, because several questions may share them.
     assert [q.question_id for q in bank.list_questions(project)][2] == "tea-2"
     assert all(q.question_id.startswith("tea") for q in bank.list_questions(project))
-    # Again, as one object over several lines, or with lists in place of maps.
+    # The same bank as one object over several lines, or with lists instead of maps.
     assert "bank version" not in take(project, "bank", json.dumps(TEA, indent=2)).counts
     listed = {**TEA, "nugget_bank": list(TEA["nugget_bank"].values())}
     assert "bank version" not in take(project, "bank", listed).counts
 
 
-def test_a_bank_of_ragtime_is_read_by_its_keys(project: Project):
+def test_ragtime_bank_is_imported(project: Project):
     done = take(project, "bank", [RAGTIME])
     assert kept(project) == [
         ("At what temperature is green tea brewed?", "question", 0.5, True, None, "70 °C; 80 °C", "References: d1"),
@@ -135,7 +135,7 @@ def test_a_bank_of_ragtime_is_read_by_its_keys(project: Project):
     assert "aggregator-ignored" in {note.code for note in done.notes}
 
 
-def test_exact_values_stand_before_those_of_the_form(project: Project):
+def test_exact_values_take_precedence_over_format_values(project: Project):
     ours = {"id": "tea/x", "weight": 0.3, "kind": "choice", "choices": ["a", "b"], "active": False, "subtopic": "s"}
     entry = {"question": "Which?", "importance": 7, "answers": ["a"], "metadata": {"exam_workbench": ours}}
     take(project, "bank", {"query_id": "tea", "nugget_bank": {"Which?": entry}})
@@ -144,7 +144,7 @@ def test_exact_values_stand_before_those_of_the_form(project: Project):
     ]
 
 
-def test_banks_of_v3_and_ragtime_are_recognised_and_read_by_their_keys() -> None:
+def test_formats_are_detected_and_nugget_scores_match_hand_computation() -> None:
     assigned = {"query": "q", "qid": "1", "nuggets": [{"text": "t", "importance": "okay", "assignment": "support"}]}
     grade_line = {"run_id": "r", "query_id": "q", "nugget_id": "n", "question": "x", "grade": 1}
     cases = [
@@ -159,19 +159,19 @@ def test_banks_of_v3_and_ragtime_are_recognised_and_read_by_their_keys() -> None
     ]
     for text, kind in cases:
         assert detect_kind(Source("some.jsonl", data=text.encode())) == kind, text[:80]
-    # By hand: of 2 vital nuggets 1 is supported and 1 in part, of 5 nuggets 2 are supported and 2 in part.
+    # Of 2 vital nuggets, 1 is fully and 1 partly supported; of all 5, 2 are fully and 2 partly supported.
     support = {"not_support": 0, "partial_support": 1, "support": 2}
     nuggets = [(one["importance"] == "vital", support[one["assignment"]]) for one in ASSIGNED[0]["nuggets"]]
     scores = nugget_scores(nuggets)
     assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (1 / 2, 2 / 5, 1.5 / 2, 3 / 5)
-    # Without a vital nugget the share is 0, and an okay one counts in full.
+    # Without vital nuggets, the vital scores are 0 and okay nuggets count fully.
     scores = nugget_scores([(False, 1), (False, 0)])
     assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (0.0, 0.0, 0.0, 0.25)
     assert nugget_scores([]) == nugget_scores([(True, 0)])
 
 
 @pytest.mark.parametrize("form", ["v3", "nuggetizer", "ragtime26"])
-def test_our_bank_comes_back_the_same(own: Project, form: str, tmp_path: Path):
+def test_bank_round_trips_through_each_format(own: Project, form: str, tmp_path: Path):
     unfit = {"ragtime26": ("q1/b", "q1/c"), "nuggetizer": ("q2/c",)}.get(form, ())
     if unfit:
         with refusal("form-without-place", *unfit):
@@ -185,7 +185,7 @@ def test_our_bank_comes_back_the_same(own: Project, form: str, tmp_path: Path):
     assert bank.latest_version(own) == version
     other = new_project(tmp_path / "other.duckdb")
     take(other, "bank", text)
-    # The form v3 has questions and claims apart.
+    # The v3 format stores questions and claims separately, so their order differs.
     by_id = attrgetter("question_id")
     assert sorted(bank.list_questions(other), key=by_id) == sorted(bank.list_questions(own), key=by_id)
     if form == "v3":
@@ -193,11 +193,11 @@ def test_our_bank_comes_back_the_same(own: Project, form: str, tmp_path: Path):
     other.close()
 
 
-def test_what_other_tools_read_of_our_bank(own: Project):
+def test_exported_bank_has_fields_of_other_tools(own: Project):
     first, second = lines(exchange.bank_in_form(own, "v3"))
     assert (first["query_id"], first["title_query"], first["full_query"]) == ("q1", "first", "Why?\n\nBecause.")
     entry = first["nugget_bank"]["What is A?"]
-    # A weight of 1.5 could be written and not be read back there.
+    # Other tools cannot read a weight of 1.5.
     assert "importance" not in entry and entry["metadata"]["exam_workbench"]["weight"] == 1.5
     assert entry["question_id"] == hashlib.md5(b"What is A?").hexdigest()
     assert entry["references"] == [{"doc_id": "d1"}, {"doc_id": "d2"}]
@@ -241,16 +241,16 @@ BAD_BANKS = [
 
 
 def refuse(project: Project, kind: str, content: object, said: str, **options: Any) -> None:
-    """Check that a file is refused for one thing."""
+    """Check that a file is refused with the given problem first."""
     with pytest.raises(FileError) as caught:
         raise AssertionError(f"not refused: {content}, {take(project, kind, content, **options)}")
     assert coded(caught.value.problems[0]) == said, str(caught.value)
 
 
-def test_banks_and_grades_out_of_form_change_nothing(project: Project) -> None:
+def test_invalid_banks_and_grades_change_nothing(project: Project) -> None:
     before = snapshot(project)
     for row, code in BAD_BANKS:
-        # The line before is sound, except for a file in which nothing is found.
+        # A valid line comes first, except in the file that must contain nothing.
         given = [row] if code == "nothing-found" else [{**RAGTIME, "metadata": {"topic_id": "fine"}}, row]
         refuse(project, "bank", given, f"file.jsonl {code}" if len(given) == 1 else f"file.jsonl:2 {code}")
     refuse(project, "bank", json.dumps(TEA, indent=2)[:-3], "file.jsonl:1 invalid-json")
@@ -272,7 +272,7 @@ def test_banks_and_grades_out_of_form_change_nothing(project: Project) -> None:
 TOPIC = {"request_id": "7", "title": "tea", "problem_statement": "Why bitter?", "background": "A beginner.\n\nAsks."}
 
 
-def test_topics_come_back_the_same(project: Project):
+def test_topics_round_trip(project: Project):
     plain = {"request_id": "8", "title": "coffee"}
     given = {**TOPIC, "topic_id": "7", "narrative_id": 7, "limit": 900, "collection_ids": ["c"], "own": {"a": None}}
     take(project, "queries", [given, plain])
@@ -336,17 +336,17 @@ def test_assignments_become_grades_of_an_imported_grader(project: Project):
     assert (one.strict_vital, one.strict_all) == ((1 / 2 + 0) / 2, (2 / 5 + 0) / 2)
     assert (one.vital, one.all) == ((1.5 / 2 + 0) / 2, (3 / 5 + 0.5 / 2) / 2)
     assert (two.strict_vital, two.strict_all, two.vital, two.all) == (1 / 2, 1 / 5, 1 / 2, 1 / 5)
-    # With the weights 1 and .5, coverage is another number: the top of the scale answers.
+    # Coverage weights nuggets by 1 and 0.5, and only full support counts as answered.
     scores = leaderboard(project, "EXAM-Cover@20", "exam", policy).scores
     assert scores == {"one": pytest.approx((1.5 / 3 + 0) / 2), "two": pytest.approx((1 / 3 + 0) / 2)}
-    # The bank's own weights and wordings stay when assignments come later.
+    # Assignments imported later do not change the bank's weights and wordings.
     edited = [Question(q.question_id, q.query_id, q.text, q.kind, 3.0) for q in bank.list_questions(project)]
     bank.save_version(project, edited, "weights", "ann")
     take(project, "graded", ASSIGNED, source="other")
     assert bank.list_questions(project) == edited
 
 
-def test_assignments_of_passages(project: Project):
+def test_passage_assignments_become_grades(project: Project):
     nuggets = [{"text": "A is", "importance": "vital", "assignment": "support", "reasoning": "It says so."}]
     row = {"text": "about a", "qid": "q1", "candidate_text": "A it is.", "docid": "d1", "nuggets": nuggets}
     done = take(project, "graded", [row, {**row, "nuggets": [{"text": "B is", "importance": "okay"}, *nuggets]}])
@@ -367,7 +367,7 @@ def a_grade(**more: Any) -> dict[str, Any]:
 RESPONSE = {"query_id": "q1", "run": "sys", "topic": "about q1", "text": "It is so."}
 
 
-def test_grades_of_responses_and_passages(project: Project):
+def test_grades_of_responses_and_passages_are_imported(project: Project):
     take(project, "responses", RESPONSE)
     long = " ".join(f"Sentence number {n} has some words in it." for n in range(40))
     take(project, "responses", {**RESPONSE, "run": "long", "text": long})
@@ -409,7 +409,7 @@ def test_grades_of_responses_and_passages(project: Project):
     assert {("d1/0",), ("d1/1",), ("d2",)} <= set(pooled)
 
 
-def test_our_grades_go_out_and_come_back(project: Project, tmp_path: Path):
+def test_grades_round_trip(project: Project, tmp_path: Path):
     ratings = {("Why?", "p1"): 5, ("Why?", "p2"): None}
     fill(project, [Question("q1/a", "q1", "Why?")], ratings, {"sys": {"q1": ["p1", "p2"]}})
     with refusal("no-grades"):
@@ -474,7 +474,7 @@ def fill_own(project: Project) -> None:
     bank.save_version(project, OWN, "made", "ann")
 
 
-def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_commands_exchange_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     exam = shell_on(fill_own, tmp_path, monkeypatch, capsys)
     assert exam("export", "bank", "--form", "v3", "-o", "bank.jsonl")[0] == 0
     assert printed(exam("import", "bank", "bank.jsonl", "--json"))["counts"].get("bank version") is None
@@ -496,7 +496,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     assert not (tmp_path / "x").exists()
 
 
-def test_a_grader_without_assignments_has_no_such_scores(project: Project):
+def test_nugget_scores_need_assignments(project: Project):
     take(project, "responses", RESPONSE)
     take(project, "graded", a_grade(), source="judgments")
     with refusal("not-assignments", "imported: file"):
@@ -507,7 +507,7 @@ def test_a_grader_without_assignments_has_no_such_scores(project: Project):
 MATE = {**RAGTIME, "metadata": {**RAGTIME["metadata"], "topic_id": "mate"}}
 
 
-def test_banks_of_other_tools_come_back_and_pass_the_checks(project: Project) -> None:
+def test_banks_of_other_tools_round_trip_and_pass_checks(project: Project) -> None:
     take(project, "bank", [TEA, MATE])
     assert lines(exchange.bank_in_form(project, "v3"))[0] == TEA
     claims = [one for one in bank.list_questions(project) if one.kind == "nugget"]
@@ -518,7 +518,7 @@ def test_banks_of_other_tools_come_back_and_pass_the_checks(project: Project) ->
     assert not any(check_project(project).values())
 
 
-def test_changed_questions_of_an_imported_bank_are_written_with_our_values(project: Project, tmp_path: Path):
+def test_edited_questions_of_imported_bank_are_exported_with_own_values(project: Project, tmp_path: Path):
     take(project, "bank", [TEA])
     parent, _, second, claim, _ = bank.list_questions(project)
     added = Question("new", "tea", second.text, weight=3.0)
@@ -528,7 +528,7 @@ def test_changed_questions_of_an_imported_bank_are_written_with_our_values(proje
     assert row["claim_bank"].pop(claim.text)["metadata"]["exam_workbench"]["weight"] == 0.25
     assert row["claim_bank"] == {"Sugar helps": TEA["claim_bank"]["Sugar helps"]}
     assert [one["is_human"] for one in row["nugget_bank"].pop("How hot?")["creator"]] == [True, False]
-    # A sub-nugget is written apart if the nugget around it changed.
+    # A sub-nugget is exported separately if its parent changed.
     assert row["nugget_bank"].pop("And white tea?")["metadata"]["exam_workbench"]["subtopic"] == parent.text
     assert row["nugget_bank"].pop("How long?") == TEA["nugget_bank"]["How long?"]
     assert [entry["importance"] for entry in row["nugget_bank"].values()] == [3]
@@ -565,7 +565,7 @@ def without_ours(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"responses": sentences}
 
 
-def test_limits_of_the_track_are_noted(project: Project) -> None:
+def test_responses_beyond_track_limits_are_noted(project: Project) -> None:
     topic = {"request_id": "q1", "title": "first", "word_limit": 5, "collection_ids": ["ragtime/2/eng"]}
     take(project, "queries", topic, replace=True)
     sentences = [{"text": "One two three.", "citations": ["d1", "d2", "d3", "d4"]}, {"text": "Four five six."}]
@@ -576,12 +576,12 @@ def test_limits_of_the_track_are_noted(project: Project) -> None:
     assert [note.code for note in done.notes].count("beyond-track-limit") == 1
 
 
-def test_reports_come_back_with_what_their_sentences_answer(project: Project) -> None:
+def test_reports_round_trip_with_questions_answered_per_sentence(project: Project) -> None:
     given = [report("a", "It is so.", " ", "Because."), report("b", "Nobody knows.")]
     given[1]["responses"][0]["evaldata"] = {"theirs": 1}
     done = take(project, "responses", given)
     assert done.counts["responses"] == 2
-    # Documents are passages under their ids, their titles before the text; d3 has no text.
+    # Documents become passages that start with the title; d3 has no text.
     texts = dict(project.rows("SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"))
     assert (texts["d1"], texts["d2"]) == ("One The first document.", "The second.") and "d3" not in texts
     bank.save_version(project, [Question("q1/a", "q1", "Why?")], "made", "ann")
@@ -603,7 +603,7 @@ def test_reports_come_back_with_what_their_sentences_answer(project: Project) ->
     refuse(project, "responses", report("d", "x", documents={"d1": {"text": 5}}), "file.jsonl:1 not-a-text")
 
 
-def test_judgments_name_responses_by_the_md5_of_their_text(project: Project) -> None:
+def test_judgments_may_name_responses_by_md5_of_text(project: Project) -> None:
     long = [f"Sentence number {n} has some words in it." for n in range(40)]
     take(project, "responses", [report("a", "It is so.", "Because."), report("long", *long)])
     names = [md5("It is so. Because."), md5(" ".join(long)), md5("unknown")]
@@ -613,7 +613,7 @@ def test_judgments_name_responses_by_the_md5_of_their_text(project: Project) -> 
     assert found == [("a/q1/1", 0), ("long/q1", 1), (names[2], 2)]
 
 
-def test_nuggets_with_their_documents_in_and_out(project: Project) -> None:
+def test_nuggets_with_documents_are_imported_and_exported(project: Project) -> None:
     given = {"Why?": ["OR", {"OPEN_ENDED_ANSWER": ["p1"]}], "When?": ["AND", {"now": ["p2"], "then": []}]}
     for indent in (None, 4):
         take(project, "bank", json.dumps(given, indent=indent), "nuggets_q1.json")
@@ -651,7 +651,7 @@ def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return shell_on(fill_all, tmp_path, monkeypatch, capsys)
 
 
-def test_a_board_comes_back_from_each_form_with_its_scores_by_query(tmp_path: Path) -> None:
+def test_leaderboard_round_trips_through_each_format(tmp_path: Path) -> None:
     project = made_project(tmp_path / "p.duckdb", fill_all)
     for skipped in ("zero", "ignore"):
         board = leaderboard(project, MEASURE, policy=Policy(min_rating=3, skipped=skipped))
@@ -672,7 +672,7 @@ def test_a_board_comes_back_from_each_form_with_its_scores_by_query(tmp_path: Pa
             assert done.counts == {"leaderboards": 1, "systems": 4, "values by query": sum(map(len, by_query.values()))}
             again = leaderboard(project, MEASURE, "back")
             assert (again.measure, again.scores, again.per_query) == (MEASURE, board.scores, by_query), form
-            # What was read is written as it was.
+            # The imported leaderboard exports the same bytes.
             assert exchange.board_in_form(again, form)[0] == content or skipped == "ignore"
         lines = exchange.board_in_form(board, "ir_measures")[0].decode().splitlines()
         last = [at for at, line in enumerate(lines) if line.split("\t")[1] == "all"]
@@ -681,7 +681,7 @@ def test_a_board_comes_back_from_each_form_with_its_scores_by_query(tmp_path: Pa
     project.close()
 
 
-def test_files_of_one_run_each_are_joined_under_a_name_and_a_run_in_two_of_them_is_refused(tmp_path: Path) -> None:
+def test_files_per_run_are_merged_and_duplicate_runs_refused(tmp_path: Path) -> None:
     project = made_project(tmp_path / "p.duckdb", fill_all)
     files = [Source(name, data=f"map\tq1\t{x}\nmap\tq2\t.5\nP_5\tq1\t{x}\nP_5\tq2\t0\n".encode())
              for name, x in (("a", 0.25), ("b", 0.75))]  # fmt: skip
@@ -696,7 +696,7 @@ def test_files_of_one_run_each_are_joined_under_a_name_and_a_run_in_two_of_them_
     project.close()
 
 
-def test_the_shell_writes_a_form_with_its_measures_and_correlates_as_asked(exam: Run) -> None:
+def test_commands_export_leaderboard_formats_and_chosen_correlations(exam: Run) -> None:
     words = ("export", "leaderboard", "--measure", MEASURE, "--min-rating", "3")
     assert exam(*words, "--form", "ir_measures", "-o", "X.eval.txt")[0] == 0
     assert yaml.safe_load(Path("X.eval.measures.yml").read_text())["measures"][0]["name"] == MEASURE

@@ -1,4 +1,4 @@
-"""Projects as folders of Parquet files: exported, imported equal, or refused by file and row."""
+"""Projects as folders of Parquet files: lossless round trips and refusal of invalid folders."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RUNS = {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}}
 
 
 def fill_nearly_all(project: Project) -> None:
-    """Something in nearly every table; rows were also removed and replaced."""
+    """Fill nearly every table, and also remove and replace rows."""
     fill(project, [A, B], {(A.text or "", "p1"): 5, (A.text or "", "p2"): None}, RUNS)
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "one", "all", (Subtopic("s", "sub"),))], replace=True)
@@ -55,12 +55,12 @@ def fill_nearly_all(project: Project) -> None:
 
 
 filled = filled_project(fill_nearly_all)
-"""A project with something in nearly every table."""
+"""A project with rows in nearly every table."""
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That project as an exported folder; to be copied where something is done to it."""
+    """Return that project as an exported folder; tests that change it must copy it."""
     folder = tmp_path_factory.mktemp("exported")
     project = made_project(folder / "test.duckdb", fill_nearly_all)
     exchange.export_project(project, folder / "out", "ann")
@@ -70,7 +70,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def imported(tmp_path: Path) -> Iterator[Callable[[Path], Project]]:
-    """Imports an exported project, and closes it in the end."""
+    """Yield a function that imports an exported project, which is closed after the test."""
     opened: list[Project] = []
 
     def run(source: Path) -> Project:
@@ -83,14 +83,14 @@ def imported(tmp_path: Path) -> Iterator[Callable[[Path], Project]]:
 
 
 def content(project: Project) -> dict[str, tuple[list[tuple], list[tuple]]]:
-    """Columns with their types, and rows in their order, by table; a publication names grades by row number too."""
+    """Return columns and ordered rows by table, with row numbers if publications refer to them."""
     names = project.rows("SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY 1")
     return {
         name: (
             project.rows(f"DESCRIBE {name}"),
             project.rows(
                 f"SELECT {'rowid, ' if name in ('grades', 'failures') else ''}* FROM {name}"
-                # Whether a file is closed is nothing of the project's.
+                # This setting marks an open file and is not part of the project.
                 f"{' WHERE name <> $mark' if name == 'settings' else ''} ORDER BY rowid",
                 {"mark": MARK} if name == "settings" else None,
             ),
@@ -116,7 +116,7 @@ def test_import_equals_export(filled: Project, imported: Callable[[Path], Projec
         assert leaderboard(again, measure).systems == leaderboard(filled, measure).systems
 
 
-def test_work_goes_on_after_coming_back(filled: Project, imported: Callable[[Path], Project], tmp_path: Path) -> None:
+def test_imported_project_is_editable(filled: Project, imported: Callable[[Path], Project], tmp_path: Path) -> None:
     published = exchange.publish_qrels(filled, Policy(bank_version=1, label="mean"), "ann")
     exchange.export_project(filled, tmp_path / "out", "ann")
     again = imported(tmp_path / "out")
@@ -132,7 +132,7 @@ def test_work_goes_on_after_coming_back(filled: Project, imported: Callable[[Pat
     assert exchange.reproduce_qrels(again, second.manifest, "ann") == second.qrels_bytes
 
 
-def test_new_keys_are_above_every_key_in_use(whole: Path, imported: Callable[[Path], Project], tmp_path: Path) -> None:
+def test_new_keys_exceed_all_keys_in_use(whole: Path, imported: Callable[[Path], Project], tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "out")
     changed(tmp_path / "out", sequences={"keys": 1})
     again = imported(tmp_path / "out")
@@ -140,7 +140,7 @@ def test_new_keys_are_above_every_key_in_use(whole: Path, imported: Callable[[Pa
     assert highest > 1 and again.value("SELECT nextval('keys')") > highest
 
 
-def test_nothing_but_the_folder_is_left_behind(filled: Project, tmp_path: Path) -> None:
+def test_export_and_import_leave_no_temporary_files(filled: Project, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     exchange.export_project(filled, tmp_path / "out", "ann")
     exchange.export_project(filled, tmp_path / "out.zip", "ann")
@@ -151,7 +151,7 @@ def test_nothing_but_the_folder_is_left_behind(filled: Project, tmp_path: Path) 
         assert sorted(archive.namelist()) == sorted(file.name for file in (tmp_path / "out").iterdir())
 
 
-def test_an_export_is_logged_and_replaces_nothing(filled: Project, tmp_path: Path) -> None:
+def test_export_is_logged_and_replaces_no_file(filled: Project, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
     (tmp_path / "out.zip").write_text("mine")
@@ -197,7 +197,7 @@ def with_other_rows(folder: Path) -> None:
 
 
 def rewritten(folder: Path, name: str, rows: int) -> None:
-    """Let the manifest say of a table's file what is true, but for the number of rows."""
+    """Update a table's entry in the manifest to match its file, with the given number of rows."""
     from exam_workbench.exchange._parquet import file_sha256
 
     file = folder / f"{name}.parquet"
@@ -234,7 +234,7 @@ DAMAGES: list[tuple[Callable[[Path], object], tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("damage", "said"), DAMAGES)
 @pytest.mark.parametrize("zipped", [False, True], ids=["folder", "zip"])
-def test_a_damaged_or_foreign_folder_is_refused_and_nothing_is_made(
+def test_damaged_or_foreign_export_is_refused_without_trace(
     whole: Path, tmp_path: Path, damage: Callable[[Path], object], said: tuple[str, ...], zipped: bool
 ) -> None:
     source = shutil.copytree(whole, tmp_path / "out")
@@ -250,7 +250,7 @@ def test_a_damaged_or_foreign_folder_is_refused_and_nothing_is_made(
     assert {file.name for file in tmp_path.iterdir()} == before
 
 
-def test_a_zip_that_unpacks_to_more_than_it_announces_is_refused(whole: Path, tmp_path: Path) -> None:
+def test_zip_larger_than_its_manifest_states_is_refused(whole: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(whole / MANIFEST, MANIFEST)
         for file in whole.glob("*.parquet"):
@@ -260,13 +260,13 @@ def test_a_zip_that_unpacks_to_more_than_it_announces_is_refused(whole: Path, tm
 
 
 @pytest.mark.parametrize(("name", "code"), [("absent", "cannot-read-file"), ("text.txt", "unreadable-zip")])
-def test_what_is_no_folder_and_no_zip_is_refused(tmp_path: Path, name: str, code: str) -> None:
+def test_import_source_must_be_folder_or_zip(tmp_path: Path, name: str, code: str) -> None:
     (tmp_path / "text.txt").write_text("hello")
     with refusal(code, name):
         exchange.import_project(tmp_path / name, tmp_path / "again.duckdb")
 
 
-def test_a_project_that_is_there_is_not_replaced(whole: Path) -> None:
+def test_existing_project_is_not_replaced(whole: Path) -> None:
     there = whole.parent / "test.duckdb"
     before = there.read_bytes()
     with refusal("file-exists", "test.duckdb"):
@@ -274,7 +274,7 @@ def test_a_project_that_is_there_is_not_replaced(whole: Path) -> None:
     assert there.read_bytes() == before
 
 
-def test_an_older_export_is_upgraded(
+def test_older_export_is_upgraded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imported: Callable[[Path], Project]
 ) -> None:
     current = migrations.MIGRATIONS
@@ -283,7 +283,7 @@ def test_an_older_export_is_upgraded(
     old = create_project(tmp_path / "old.duckdb")
     with old.transaction() as cursor:
         cursor.execute("INSERT INTO queries VALUES (nextval('keys'), 'q1', 'a query', NULL)")
-    # Such a project has no table of seals. The program upgrades it before it exports it.
+    # Such a project has no table of seals, because commands upgrade projects before an export.
     monkeypatch.setattr(_parquet, "refuse_sealed", lambda project: None)
     exchange.export_project(old, tmp_path / "out", "ann")
     old.close()
@@ -294,7 +294,7 @@ def test_an_older_export_is_upgraded(
         assert migrations.applied_migrations(cursor) == [name for name, _ in current]
 
 
-def test_commands_export_and_import_all(
+def test_commands_export_and_import_whole_projects(
     filled: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = bank.list_questions(filled)
@@ -335,7 +335,7 @@ def folder(shared_export: Path, tmp_path: Path) -> Path:
 
 
 def rewrite(folder: Path, table: str, sql: str) -> None:
-    """Write a table's file anew, by SQL over its rows `t`; the manifest fits."""
+    """Replace a table's file by a query over its rows `t`, and update the manifest."""
     file = folder / f"{table}.parquet"
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE t AS FROM read_parquet('{file}')")
@@ -351,7 +351,7 @@ def say(folder: Path, **fields: object) -> None:
 
 
 def refuse(folder: Path, code: str, *values: str) -> FileError:
-    """The error of an import that is refused and leaves nothing."""
+    """Check that an import is refused without a trace, and return its error."""
     before = sorted(folder.parent.iterdir())
     with refusal(code, *values, kind=FileError) as error:
         exchange.import_project(folder, folder.parent / "again.duckdb")
@@ -455,7 +455,7 @@ BROKEN = [
 
 
 CHECKED = {"values", "uniqueness", "references", "contents", "orphans", "hashes", "revisions", "keys"}
-"""The checks that consist of rules."""
+"""The checks that are made up of rules."""
 
 
 @pytest.fixture(scope="module")
@@ -472,7 +472,7 @@ def shared_import(shared_export: Path, tmp_path_factory: pytest.TempPathFactory)
 def test_broken_rules_are_found(
     shared_import: Project, monkeypatch: pytest.MonkeyPatch, statement: str, fault: str
 ) -> None:
-    # The rules of the other tables cannot report a fault of this one.
+    # Rules of other tables cannot report this fault, and skipping them saves time.
     table, with_rows = fault.split()[0], rules.filled_tables
     monkeypatch.setattr(rules, "filled_tables", lambda cursor: with_rows(cursor) & {table})
     with shared_import.cursor() as cursor:
@@ -484,10 +484,10 @@ def test_broken_rules_are_found(
             cursor.execute("ROLLBACK")
 
 
-def test_exports_of_the_program_break_no_rule_and_every_rule_fits_every_table(shared_import: Project) -> None:
+def test_valid_exports_break_no_rule_and_all_rules_run(shared_import: Project) -> None:
     with shared_import.cursor() as cursor:
         assert not list(rules.find_faults(cursor, CHECKED))
-    # What has no rows is not asked in an ordinary import; a rule that cannot be asked would be found much later.
+    # Imports skip the rules of empty tables, so an invalid rule would go unnoticed for long.
     with shared_import.cursor() as cursor:
         every = {table for (table,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         found = list(rules.find_rules(cursor, every))
@@ -511,13 +511,13 @@ TAMPERED = [
 
 
 @pytest.mark.parametrize(("table", "sql", "said"), TAMPERED)
-def test_impossible_rows_are_refused_by_file(folder: Path, table: str, sql: str, said: tuple[str, ...]) -> None:
+def test_inconsistent_tables_are_refused(folder: Path, table: str, sql: str, said: tuple[str, ...]) -> None:
     rewrite(folder, table, sql)
     code, *values = said
     refuse(folder, code, f"{table}.parquet", *values)
 
 
-def test_the_row_is_named_and_every_fault_is_said(folder: Path) -> None:
+def test_all_faults_are_reported_with_their_rows(folder: Path) -> None:
     rewrite(folder, "grades", "SELECT * REPLACE (if(row_number() OVER () = 2, 9, rating)::TINYINT AS rating) FROM t")
     rewrite(folder, "rankings", "SELECT * REPLACE ('nan'::DOUBLE AS score) FROM t")
     said = {Path(problem.file).stem: problem.reason for problem in refuse(folder, "inconsistent-rows").problems}
@@ -536,7 +536,7 @@ SAID: list[tuple[dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("fields", "code"), SAID)
-def test_a_manifest_that_says_what_cannot_be_is_refused(folder: Path, fields: dict[str, object], code: str) -> None:
+def test_invalid_manifest_is_refused(folder: Path, fields: dict[str, object], code: str) -> None:
     say(folder, **fields)
     refuse(folder, code, MANIFEST)
 
@@ -576,19 +576,19 @@ BENT: list[tuple[Callable[[Path], object], str]] = [
 
 
 @pytest.mark.parametrize(("bend", "code"), BENT)
-def test_a_folder_with_links_or_no_bounds_is_refused(folder: Path, bend: Callable[[Path], object], code: str) -> None:
+def test_folder_with_links_or_huge_values_is_refused(folder: Path, bend: Callable[[Path], object], code: str) -> None:
     bend(folder)
     refuse(folder, code)
 
 
-def test_a_small_file_that_claims_a_huge_text_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_file_with_huge_text_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exam_workbench.exchange._parquet.LARGEST_VALUE", 1_000_000)
     rewrite(folder, "passage_texts", "SELECT * REPLACE (repeat('x', 1_000_001) AS text) FROM t")
     assert (folder / "passage_texts.parquet").stat().st_size < 10_000
     refuse(folder, "limit-exceeded", "passage_texts.parquet")
 
 
-def test_a_zip_that_announces_far_more_than_it_is_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zip_that_states_an_excessive_size_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exam_workbench.exchange._parquet.EXPANDED_ANYWAY", 1_000)
     table_of(folder, bytes=10**12)
     packed = folder.parent / "out.zip"
@@ -600,7 +600,7 @@ def test_a_zip_that_announces_far_more_than_it_is_is_refused(folder: Path, monke
 
 
 @pytest.mark.parametrize("damage", [b"\0" * 40, b"x" * 40])
-def test_a_damaged_zip_is_a_sentence(folder: Path, damage: bytes) -> None:
+def test_damaged_zip_is_refused(folder: Path, damage: bytes) -> None:
     packed = folder.parent / "out.zip"
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(folder / MANIFEST, MANIFEST)
@@ -611,7 +611,7 @@ def test_a_damaged_zip_is_a_sentence(folder: Path, damage: bytes) -> None:
         exchange.import_project(packed, folder.parent / "again.duckdb")
 
 
-def test_a_folder_with_any_name_is_imported(folder: Path) -> None:
+def test_folder_with_unusual_name_is_imported(folder: Path) -> None:
     odd = folder.parent / "a=1" / "it's [a] *?"
     odd.parent.mkdir()
     folder.rename(odd)
@@ -619,7 +619,7 @@ def test_a_folder_with_any_name_is_imported(folder: Path) -> None:
     assert (folder.parent / "again.duckdb").exists()
 
 
-def test_every_table_and_column_of_the_rules_is_there(project: Project) -> None:
+def test_rules_cover_all_existing_keys(project: Project) -> None:
     columns = set(
         project.rows(
             "SELECT table_name, column_name FROM duckdb_columns() JOIN duckdb_tables() USING (table_name)"
@@ -643,11 +643,11 @@ def test_every_table_and_column_of_the_rules_is_there(project: Project) -> None:
         "look_key",
         "end_key",
         "family_key",
-        # What was replaced may be gone since, under whatever key it had.
+        # The replaced object may no longer exist.
         "object_key",
-        # Of answer_judges, and of cases that people confirmed.
+        # Key of answer_judges and of confirmed cases.
         "judge_key",
-        # Of graders, examinees and models, by the kind of the job: a rule of its own checks it.
+        # Refers to graders, examinees or models, by the kind of job; a separate rule checks it.
         "subject_key",
         "case_key",
     }

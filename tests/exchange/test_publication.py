@@ -1,4 +1,4 @@
-"""Published qrels and bundles: exported again to the byte after any later work."""
+"""Published qrels and bundles: byte-identical after any later edits."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ GRADES = {
     ("What is C?", "p3"): 1,
     ("What is D?", "p4"): 4,
     ("Is it an advertisement?", "p5"): 5,
-    # About a text that the passage p0 will turn out to have, and a wording that questions known by id will.
+    # Passage p0 gets this text later, and questions known by id get these wordings.
     ("What is A?", "like-p0"): 5,
     ("What is B?", "like-p0"): 5,
 }
@@ -71,7 +71,7 @@ JUDGE = GraderSpec("judge", "direct", "a/model", "Thomas", "2" * 64, max_rating=
 
 
 def by_id(project: Project, ratings: dict[tuple[str, str], int]) -> None:
-    """Grades of questions that are known by id only, as a graded file brings them."""
+    """Add grades of questions known only by id, as an import of a graded file does."""
     keys = dict(project.rows("SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"))
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     outcomes = [(keys[question], passages[passage], Grade(rating)) for (question, passage), rating in ratings.items()]
@@ -80,7 +80,7 @@ def by_id(project: Project, ratings: dict[tuple[str, str], int]) -> None:
 
 
 def fill_with_everything(project: Project) -> None:
-    """What labels can rest on."""
+    """Fill a project with every kind of data that affects labels."""
     fill(project, [A, B, C, D, AVOID], GRADES, RUNS)
     bank.save_version(project, IDS, "ids only", "tester")
     by_id(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 0, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
@@ -96,7 +96,7 @@ def fill_with_everything(project: Project) -> None:
 
 
 graded = projects.filled_project(fill_with_everything)
-"""A project with everything that labels can rest on."""
+"""A project with every kind of data that affects labels."""
 
 
 def fill_and_publish(project: Project) -> None:
@@ -105,7 +105,7 @@ def fill_and_publish(project: Project) -> None:
 
 
 published = projects.filled_project(fill_and_publish)
-"""The same project, of which something was published."""
+"""The same project with published qrels."""
 
 
 POLICIES = {
@@ -185,7 +185,7 @@ EDITS: dict[str, Callable[[Project], object]] = {
 }
 
 
-def test_published_qrels_are_those_of_an_export_and_the_manifest_says_their_basis(graded: Project) -> None:
+def test_published_qrels_equal_export_and_manifest_describes_them(graded: Project) -> None:
     for policy in POLICIES.values():
         for binary in (False, True):
             published = exchange.publish_qrels(graded, policy, "ann", binary)
@@ -217,8 +217,8 @@ def test_published_qrels_are_those_of_an_export_and_the_manifest_says_their_basi
     assert acts == ["publish qrels"]
 
 
-def test_every_published_qrels_file_comes_out_again_after_every_kind_of_edit(graded: Project) -> None:
-    """What was published before all edits, and what is published between them, of which each keeps its own state."""
+def test_published_qrels_are_reproduced_after_every_kind_of_edit(graded: Project) -> None:
+    """Qrels published before the edits and between them each keep their own state."""
     published = {name: exchange.publish_qrels(graded, policy, "ann") for name, policy in POLICIES.items()}
     published["binary"] = exchange.publish_qrels(graded, Policy(min_rating=3), "ann", binary=True)
     between: dict[str, Publication] = {}
@@ -230,7 +230,7 @@ def test_every_published_qrels_file_comes_out_again_after_every_kind_of_edit(gra
     for name, publication in published.items():
         assert exchange.reproduce_qrels(graded, publication.manifest, "bob") == publication.qrels_bytes, name
         policy = POLICIES.get(name, Policy())
-        assert exchange.qrels_text(graded, policy).encode() != publication.qrels_bytes, f"the edits do not touch {name}"
+        assert exchange.qrels_text(graded, policy).encode() != publication.qrels_bytes, f"edits do not change {name}"
     assert len({one.qrels_bytes for one in between.values()}) > 5
     for what, publication in between.items():
         assert exchange.reproduce_qrels(graded, publication.manifest, "bob") == publication.qrels_bytes, (
@@ -240,17 +240,17 @@ def test_every_published_qrels_file_comes_out_again_after_every_kind_of_edit(gra
 
 
 @pytest.mark.parametrize("policy", [Policy(label="mean"), Policy(bank_version=1, label="mean"), Policy(bank_version=1)])
-def test_grades_by_id_stay_apart_in_publications_after_the_ids_become_known(graded: Project, policy: Policy) -> None:
+def test_publications_keep_grades_by_id_separate_from_later_texts(graded: Project, policy: Policy) -> None:
     published = exchange.publish_qrels(graded, policy, "ann")
-    # p2 is graded under both, p1 under the id alone: this grade passes to the text.
+    # p2 has grades by id and by text; p1 has one by id, which moves to the text.
     projects.import_bank(graded, [replace(IDS[1], text="What is B?"), replace(IDS[2], text="What is C?")])
     projects.grade(graded, {("What is C?", "p2"): 5})
     assert exchange.qrels_text(graded, policy).encode() != published.qrels_bytes
     assert exchange.reproduce_qrels(graded, published.manifest, "bob") == published.qrels_bytes
 
 
-def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_again(graded: Project) -> None:
-    """Edits, overrides and grades come from other threads all the while, as on a server."""
+def test_publications_during_concurrent_edits_are_reproduced(graded: Project) -> None:
+    """Other threads add edits, overrides and grades at the same time, as on a server."""
     (b,) = graded.rows("SELECT text_key FROM question_texts WHERE text = 'What is B?'")[0]
     passages = [key for (key,) in graded.rows("SELECT text_key FROM passages WHERE text_key IS NOT NULL")]
 
@@ -292,15 +292,15 @@ def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_agai
 
 @dataclass(frozen=True)
 class Earlier:
-    """What came out of a project that was edited in every way afterwards, but for the run that is replaced.
+    """Publications of a project that later got every edit except the replaced run.
 
     Args:
-        first: published.
-        written: files that the command line published, by name.
-        packed: a bundle.
-        noted: a bundle of other labels, with a note, for which somebody wrote a formula.
-        labels: the qrels of these labels, exported beside it.
-        since: the project's file as it is now.
+        first: the first publication.
+        written: files published by the command line, by name.
+        packed: a bundle made before the edits.
+        noted: a bundle of other labels, with a note and with a formula in an override.
+        labels: the exported qrels of these labels.
+        since: the project file after the edits.
     """
 
     first: Publication
@@ -313,7 +313,7 @@ class Earlier:
 
 @functools.cache
 def earlier() -> Earlier:
-    """Made once, since the edits take longer than all that is asked of them."""
+    """Return publications of an edited project; cached because the edits are slow."""
     with tempfile.TemporaryDirectory() as made:
         project = projects.made_project(Path(made) / "test.duckdb", fill_with_everything)
         first = exchange.publish_qrels(project, Policy(), "ann")
@@ -335,14 +335,14 @@ def earlier() -> Earlier:
 
 @pytest.fixture
 def later(tmp_path: Path) -> Iterator[Project]:
-    """The project as `earlier` left it; one to be changed."""
+    """Yield a copy of the project that `earlier` edited."""
     earlier().since.write(tmp_path / "test.duckdb")
     project = open_project(tmp_path / "test.duckdb")
     yield project
     project.close()
 
 
-def test_what_was_published_comes_out_again_after_closing_the_project(later: Project) -> None:
+def test_qrels_are_reproduced_after_reopening_project(later: Project) -> None:
     first = earlier().first
     EDITS["a run is replaced"](later)
     assert exchange.qrels_text(later, Policy()).encode() != first.qrels_bytes
@@ -354,7 +354,7 @@ def test_what_was_published_comes_out_again_after_closing_the_project(later: Pro
     )
 
 
-def test_no_key_and_no_folder_of_this_computer_gets_into_a_manifest(graded: Project, tmp_path: Path) -> None:
+def test_manifest_contains_no_secrets_or_local_paths(graded: Project, tmp_path: Path) -> None:
     parameters = {
         "base_url": "http://me:hunter2@localhost:8000/v1",
         "api_key": "sk-secret",
@@ -402,13 +402,13 @@ def edited(manifest: exchange.Manifest, path: str, value: object) -> exchange.Ma
         ("grader.extra", True),
     ],
 )
-def test_a_manifest_that_was_changed_is_refused_and_says_where(published: Project, path: str, value: object) -> None:
+def test_changed_manifest_is_refused_with_changed_field(published: Project, path: str, value: object) -> None:
     manifest = exchange.list_publications(published)[0]
     with refusal("manifest-changed", str(path)):
         exchange.reproduce_qrels(published, edited(manifest, path, value), "bob")
 
 
-def test_a_manifest_of_another_project_or_an_unknown_publication_is_refused(published: Project, tmp_path: Path) -> None:
+def test_manifest_of_other_project_or_unknown_publication_is_refused(published: Project, tmp_path: Path) -> None:
     manifest = exchange.list_publications(published)[0]
     other = projects.new_project(tmp_path / "other.duckdb")
     with refusal("manifest-of-another-project", "test", "other"):
@@ -433,12 +433,12 @@ def test_a_manifest_of_another_project_or_an_unknown_publication_is_refused(publ
         (b'{"format": "exam-workbench qrels manifest", "format_version": 2}', "unknown-format-version"),
     ],
 )
-def test_a_file_that_is_no_manifest_of_ours_is_refused(data: bytes, code: str) -> None:
+def test_file_that_is_not_a_manifest_is_refused(data: bytes, code: str) -> None:
     with refusal(code, "m.json"):
         exchange.read_manifest(data, "m.json")
 
 
-def test_a_project_that_was_tampered_with_gives_no_file_but_says_what_changed(published: Project) -> None:
+def test_missing_published_passages_are_reported(published: Project) -> None:
     manifest = exchange.list_publications(published)[0]
     with published.transaction() as cursor:
         cursor.execute("DELETE FROM published_passages WHERE passage_key IN (SELECT min(passage_key) FROM pool)")
@@ -446,7 +446,7 @@ def test_a_project_that_was_tampered_with_gives_no_file_but_says_what_changed(pu
         exchange.reproduce_qrels(published, manifest, "bob")
 
 
-def test_a_grade_that_was_edited_is_found_out(published: Project) -> None:
+def test_edited_grades_are_detected(published: Project) -> None:
     manifest = exchange.list_publications(published)[0]
     with published.transaction() as cursor:
         cursor.execute("UPDATE grades SET rating = 0")
@@ -456,7 +456,7 @@ def test_a_grade_that_was_edited_is_found_out(published: Project) -> None:
 
 def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
     state = label_readiness(graded, basis(graded, Policy()))
-    # q1: six questions by five passages; q2: one question that counts by two.
+    # q1 has six questions and five passages; q2 has one question with positive weight and two passages.
     assert state == Readiness(
         needed=32,
         graded=9,
@@ -478,7 +478,7 @@ def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
     assert label_readiness(graded, basis(graded, Policy(bank_version=2))).stale_overrides == 0
 
 
-def test_nothing_to_publish_is_an_error_and_leaves_no_trace(project: Project) -> None:
+def test_publishing_without_labels_is_refused_without_trace(project: Project) -> None:
     fill(project, [A], {("What is A?", "p1"): None}, RUNS)
     with refusal("no-labels"):
         exchange.publish_qrels(project, Policy(), "ann")
@@ -486,7 +486,7 @@ def test_nothing_to_publish_is_an_error_and_leaves_no_trace(project: Project) ->
     assert project.value("SELECT count(*) FROM published_passages") == 0
 
 
-def test_a_bundle_without_runs_has_no_leaderboard(project: Project) -> None:
+def test_bundle_without_runs_has_no_leaderboard(project: Project) -> None:
     fill(project, [A], {("What is A?", "p1"): 5}, {})
     with project.transaction() as cursor:
         records.add_passages(cursor, [Passage("p1", "text of p1")])
@@ -502,7 +502,7 @@ def unpacked(data: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_work_done_later_changes_neither_qrels_nor_a_bundle(later: Project) -> None:
+def test_later_edits_change_neither_qrels_nor_bundle(later: Project) -> None:
     made = earlier().packed
     remade = exchange.reproduce_bundle(later, manifest_of(made), "bob")
     assert unpacked(remade) == unpacked(made)
@@ -522,7 +522,7 @@ def test_work_done_later_changes_neither_qrels_nor_a_bundle(later: Project) -> N
     assert [name for name in files if name != "README.txt" and name not in readme] == []
 
 
-def test_the_tables_of_a_bundle_can_be_read_back_and_hold_no_formulas(graded: Project) -> None:
+def test_bundle_tables_can_be_read_and_contain_no_formulas(graded: Project) -> None:
     add_override(graded, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
     files = unpacked(exchange.bundle_publication(graded, Policy(), "ann"))
     boards = {board.measure: board for board in read_boards(Source("b.tsv", data=files["leaderboard.tsv"]), Report())}
@@ -542,7 +542,7 @@ def test_the_tables_of_a_bundle_can_be_read_back_and_hold_no_formulas(graded: Pr
         assert [cell for cell in cells if cell[:1] in "=+@\t\r" and cell] == []
 
 
-def test_the_same_files_give_the_same_zip(tmp_path: Path) -> None:
+def test_same_files_give_same_zip(tmp_path: Path) -> None:
     first, second = io.BytesIO(), tmp_path / "second.zip"
     (tmp_path / "b.txt").write_bytes(b"from a file")
     write_zip({"a": b"1" * 1000, "b": tmp_path / "b.txt"}, first)
@@ -561,7 +561,7 @@ class Ran:
 
 @pytest.fixture
 def exam(graded: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs `exam` on the graded project, which nobody else has open."""
+    """Return a function that runs `exam` on the graded project."""
     graded.close()
     return exam_on(graded.path, monkeypatch, capsys)
 
@@ -597,7 +597,7 @@ def again(graded: Project) -> Iterator[Callable[[], Project]]:
         project.close()
 
 
-def test_a_shell_republishes_qrels(
+def test_command_reproduces_qrels_from_manifest(
     later: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     EDITS["a run is replaced"](later)
@@ -622,7 +622,7 @@ def test_conflicting_options_are_refused(exam: Callable[..., Ran], arguments: tu
     assert (ran.code, ran.failure) == (2, failure), ran.err
 
 
-def test_incomplete_labels_are_exported_with_a_warning_or_not_at_all(exam: Callable[..., Ran], tmp_path: Path) -> None:
+def test_incomplete_labels_give_warning_or_are_refused(exam: Callable[..., Ran], tmp_path: Path) -> None:
     ran = exam("export", "qrels", "-o", "some.qrels")
     assert ran.code == 0
     assert all(mentions(ran.err, number) for number in ("8", "1")) and "override" not in ran.err
@@ -633,7 +633,7 @@ def test_incomplete_labels_are_exported_with_a_warning_or_not_at_all(exam: Calla
 
 
 def complete(project: Project) -> None:
-    """Leave nothing to grade: of one question all is known, and the others are retired."""
+    """Leave nothing to grade: grade one question completely and retire the others."""
     bank.save_version(project, retired(A, C, D, *IDS), "less", "ann")
     projects.grade(project, {("What is B?", f"p{i}"): 1 for i in (1, 2, 3)})
     put(project, "queries", "q.tsv", "q1\tquery q1\n")
@@ -642,7 +642,7 @@ def complete(project: Project) -> None:
     projects.judge(project, {("q1", "p1"): 1})
 
 
-def test_complete_labels_give_no_note_and_a_command_bundles_their_qrels(
+def test_complete_labels_can_be_exported_bundled_and_reproduced(
     exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
 ) -> None:
     project = again()
@@ -661,7 +661,7 @@ def test_complete_labels_give_no_note_and_a_command_bundles_their_qrels(
     assert acts == ["reproduce qrels", "export bundle", "publish qrels", "export qrels"]
 
 
-def test_a_waiting_override_is_the_only_thing_counted(exam: Callable[..., Ran], again: Callable[[], Project]) -> None:
+def test_export_warning_counts_stale_override(exam: Callable[..., Ran], again: Callable[[], Project]) -> None:
     project = again()
     complete(project)
     add_override(project, "q1/b", "p1", 2, "Less.", "ann")
@@ -672,7 +672,7 @@ def test_a_waiting_override_is_the_only_thing_counted(exam: Callable[..., Ran], 
     assert all(mentions(ran.err.splitlines()[0], number) for number in ("1", "2"))
 
 
-def test_qrels_of_a_direct_judge_are_made_again_after_the_titles_of_queries_came(project: Project) -> None:
+def test_direct_grader_qrels_are_reproduced_after_query_titles_change(project: Project) -> None:
     with project.transaction() as cursor:
         records.add_queries(cursor, [Query("q1", "q1")], replace=True)
         records.add_passages(cursor, [Passage("p1", "text")])
@@ -689,7 +689,7 @@ def test_qrels_of_a_direct_judge_are_made_again_after_the_titles_of_queries_came
     assert exchange.reproduce_qrels(project, published.manifest, "ann") == published.qrels_bytes
 
 
-def test_a_bundle_does_not_call_an_override_stale_that_counts_in_its_qrels(project: Project) -> None:
+def test_bundle_does_not_list_counted_override_as_stale(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "Old?")], {("Old?", "p1"): 5}, {"s": {"q1": ["p1"]}})
     add_override(project, "q1/a", "p1", 0, "no", "ann")
     bank.save_version(project, [Question("q1/a", "q1", "New?")], "reword", "ann")
@@ -704,7 +704,7 @@ def manifest_of(packed: bytes) -> dict:
     return json.loads(unpacked(packed)["manifest.json"])
 
 
-def test_a_bundle_with_another_readme_text_is_made_again(graded: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundle_with_older_readme_is_reproduced(graded: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier_version:
         earlier_version.setitem(_WHAT, "bank.csv", "Other words of an earlier version.")
         made = unpacked(exchange.bundle_publication(graded, Policy(), "ann"))
@@ -713,7 +713,7 @@ def test_a_bundle_with_another_readme_text_is_made_again(graded: Project, monkey
 
 
 @pytest.mark.parametrize("asked", [1, 2, 4])
-def test_a_bundle_states_the_min_rating_that_its_grader_is_cut_at(graded: Project, asked: int) -> None:
+def test_bundle_states_effective_min_rating(graded: Project, asked: int) -> None:
     effective = min(asked, JUDGE.max_rating)
     files = unpacked(exchange.bundle_publication(graded, Policy(grader="judge", min_rating=asked), "ann", binary=True))
     about_qrels = files["README.txt"].decode().split(".qrels\n")[1].splitlines()[0]
@@ -723,7 +723,7 @@ def test_a_bundle_states_the_min_rating_that_its_grader_is_cut_at(graded: Projec
     assert board.as_dict()["policy"]["min_rating"] == effective
 
 
-def test_a_bundle_of_a_replaced_run_differs_and_a_plain_publication_is_no_bundle(graded: Project) -> None:
+def test_bundle_of_replaced_run_or_plain_publication_is_refused(graded: Project) -> None:
     manifest = exchange.publish_qrels(graded, Policy(), "ann").manifest
     with refusal("not-a-bundle"):
         exchange.reproduce_bundle(graded, manifest, "bob")
@@ -733,9 +733,7 @@ def test_a_bundle_of_a_replaced_run_differs_and_a_plain_publication_is_no_bundle
         exchange.reproduce_bundle(graded, manifest_of(made), "bob")
 
 
-def test_a_command_makes_bundles_again_and_writes_nothing_for_a_bad_manifest(
-    exam: Callable[..., Ran], tmp_path: Path
-) -> None:
+def test_command_reproduces_bundles_and_refuses_invalid_manifests(exam: Callable[..., Ran], tmp_path: Path) -> None:
     assert exam("export", "bundle", "-o", "first.zip").code == 0
     (tmp_path / "m.json").write_bytes(unpacked((tmp_path / "first.zip").read_bytes())["manifest.json"])
     assert exam("export", "bundle", "--manifest", "m.json", "-o", "second.zip").code == 0
@@ -764,7 +762,7 @@ def rows(project: Project) -> list[list[tuple[object, ...]]]:
     return [project.rows(f"FROM {table} ORDER BY ALL") for table in TABLES]
 
 
-def test_an_old_cascade_stays_in_project_and_log_and_its_bundle_is_refused(planned: Project, tmp_path: Path) -> None:
+def test_old_cascade_is_kept_but_its_bundle_is_refused(planned: Project, tmp_path: Path) -> None:
     (act,) = [act for act in records.list_actions(planned, records.ActivityFilter()).acts if act.act == "plan cascade"]
     assert all(name in act.said for name in ("first", "cheap", "expensive")) and "passages" not in act.said
     policy = Policy(grader="expensive")
@@ -792,7 +790,7 @@ def test_an_old_cascade_stays_in_project_and_log_and_its_bundle_is_refused(plann
     again.close()
 
 
-def test_a_shell_lists_old_bundles(
+def test_commands_list_but_do_not_reproduce_old_bundles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fill(project: Project) -> None:

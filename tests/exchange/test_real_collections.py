@@ -1,4 +1,4 @@
-"""Real collections: scores of other programs, and responses of TREC RAG 2024 and iKAT 2024."""
+"""Real collections: scores of reference programs, and responses of TREC RAG 2024 and iKAT 2024."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def dl20(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     yield from collections.dl20(shared_data, tmp_path_factory)
 
 
-def test_a_graded_file_is_complete_and_its_labels_are_those_of_rubric(dl23: Project, shared_data: Path) -> None:
+def test_graded_file_is_complete_and_labels_match_rubric(dl23: Project, shared_data: Path) -> None:
     assert dl23.value("SELECT count(*) FROM pool") == 7263
     assert dl23.value("SELECT count(*) FROM runs") == 16
     assert dl23.value("SELECT count(*) FROM queries") == 25
     assert dl23.value("SELECT count(*) FROM judgments") == 7263
     assert dl23.value("SELECT count(*) FROM rankings") == 37_250
-    # Texts that occur under several passage ids are graded once: count them back out per passage.
+    # Texts with several passage ids are graded once; this query counts them per passage.
     per_passage = dl23.rows(
         "SELECT method, count(*) FROM (SELECT query_key, text_key AS asked FROM questions JOIN question_texts"
         " ON placeholder = question_id UNION ALL SELECT query_key, t.text_key FROM queries JOIN question_texts t"
@@ -68,7 +68,7 @@ def test_a_graded_file_is_complete_and_its_labels_are_those_of_rubric(dl23: Proj
 
 
 @pytest.mark.parametrize("tau", [1, 2, 3, 4, 5])
-def test_coverage_and_its_standard_error_equal_those_of_rubric(dl23: Project, shared_data: Path, tau: int) -> None:
+def test_coverage_and_standard_error_match_rubric(dl23: Project, shared_data: Path, tau: int) -> None:
     policy = Policy(grader=SELF_RATED, min_rating=tau, skipped="ignore")
     found = {s.run: s for s in leaderboard(dl23, "EXAM-Cover@20", policy=policy).systems}
     with (shared_data / f"dl23-llmjudge/reference/eval-cover-min{tau}.tsv").open() as file:
@@ -79,7 +79,7 @@ def test_coverage_and_its_standard_error_equal_those_of_rubric(dl23: Project, sh
         assert f"{system.score:.3f} {system.std_error:.3f}" == f"{row['ExamCover']} {row['std-err']}"
 
 
-def test_official_ndcg_equals_trec_eval_and_skipped_queries_lower_scores(dl23: Project, shared_data: Path) -> None:
+def test_official_ndcg_matches_trec_eval_and_skipped_queries_lower_scores(dl23: Project, shared_data: Path) -> None:
     policies = [Policy(grader=SELF_RATED, skipped=skipped) for skipped in ("zero", "ignore")]
     zero, ignored = (leaderboard(dl23, "EXAM-Cover@20", policy=policy).scores for policy in policies)
     assert zero["random2_miss5"] < ignored["random2_miss5"]
@@ -89,8 +89,8 @@ def test_official_ndcg_equals_trec_eval_and_skipped_queries_lower_scores(dl23: P
     assert {run: round(score, 4) for run, score in found.items()} == expected
 
 
-def test_an_exported_graded_file_makes_the_same_project_again(shared_data: Path, tmp_path: Path) -> None:
-    """Some of the queries, with all that the file has of them: their passages, grades, runs and judgments."""
+def test_exported_graded_file_restores_project(shared_data: Path, tmp_path: Path) -> None:
+    """A few queries are tested with all their passages, grades, runs and judgments."""
     with gzip.open(shared_data / "dl23-llmjudge/graded-with-rankings.jsonl.gz") as whole:
         some = b"".join(islice(whole, examples(2)))
     project, again = (new_project(tmp_path / f"{name}.duckdb") for name in ("first", "again"))
@@ -119,7 +119,7 @@ _MEANING = (
 )
 
 
-def test_runs_of_one_tag_are_named_by_file_and_rubric_labels_agree_with_nist(dl20: Project, shared_data: Path) -> None:
+def test_runs_sharing_tag_are_named_by_file_and_rubric_matches_nist(dl20: Project, shared_data: Path) -> None:
     names = {name for (name,) in dl20.rows("SELECT name FROM runs")}
     assert names == {path.stem for path in (shared_data / "dl20/runs").glob("*.run")}
     source = "QuestionSelfRatedUnanswerablePromptWithChoices"
@@ -130,7 +130,7 @@ def test_runs_of_one_tag_are_named_by_file_and_rubric_labels_agree_with_nist(dl2
     assert dl20.value("SELECT count(*) FROM questions") == 540
 
 
-def test_published_boards_import_as_leaderboards(project: Project, shared_data: Path) -> None:
+def test_published_leaderboards_can_be_imported(project: Project, shared_data: Path) -> None:
     collections.take(project, "leaderboard", [shared_data / "dl20/published/official-results.tsv"])
     board = leaderboard(project, "", "official-results ndcg_cut_10")
     assert board.scores["rr-pass-roberta"] == pytest.approx(0.7169)
@@ -140,7 +140,7 @@ QUESTIONS = Path(__file__).parents[2] / "docs" / "rag" / "questions.jsonl"
 
 
 def exam(path: Path, *arguments: str | Path) -> Any:
-    """What a command prints as JSON."""
+    """Run a command and return its JSON output."""
     words = [*map(str, arguments), "--project", str(path), "--json"]
     return json.loads(CliRunner().invoke(cli, words, catch_exceptions=False).stdout)
 
@@ -151,7 +151,7 @@ def project_in(folder: Path) -> Path:
     return path
 
 
-# A map of nuggets
+# Maps of nuggets
 
 
 def nuggets(text: str) -> tuple[BankFile, Report]:
@@ -159,7 +159,7 @@ def nuggets(text: str) -> tuple[BankFile, Report]:
     return read_bank(Source("nuggets.json", data=text.encode()), report), report
 
 
-def test_a_map_of_nuggets_is_a_bank_weighted_by_relevance_or_refused() -> None:
+def test_nugget_map_becomes_bank_weighted_by_relevance() -> None:
     entries = {"q1": {"[1]": {"text": " A fact. ", "relevance": "2"}, "[7]": {"text": "Another."}}, "q2": {}}
     for text in (
         json.dumps(entries),
@@ -196,7 +196,7 @@ def test_a_map_of_nuggets_is_a_bank_weighted_by_relevance_or_refused() -> None:
         ('{"text": "t"}, "a": {"text": "u"}', ("duplicate-nugget",)),
     ],
 )
-def test_what_is_wrong_with_a_nugget_is_said_by_its_place(nugget: str, said: tuple[str, ...]) -> None:
+def test_invalid_nugget_is_reported_with_query_and_id(nugget: str, said: tuple[str, ...]) -> None:
     _, report = nuggets(f'{{"q": {{"a": {nugget}}}}}')
     (problem,) = report.problems
     code, *values = said
@@ -211,13 +211,13 @@ def test_what_is_wrong_with_a_nugget_is_said_by_its_place(nugget: str, said: tup
         ('{"q": {}}', ("nuggets.json nothing-found",)),
     ],
 )
-def test_what_is_wrong_with_a_query_of_the_map_is_said_too(text: str, said: tuple[str, ...]) -> None:
+def test_invalid_query_in_nugget_map_is_reported(text: str, said: tuple[str, ...]) -> None:
     _, report = nuggets(text)
     (problem,) = report.problems
     check_problem(problem, *said)
 
 
-def test_nuggets_bring_the_queries_whose_responses_come_along_and_their_texts_may_follow(project: Project) -> None:
+def test_nuggets_add_queries_for_responses_and_texts_may_follow(project: Project) -> None:
     bank = Source("nuggets.json", data=b'{"q": {"a": {"text": "A fact.", "relevance": 3}}}')
     responses = Source("responses.json", data=b'{"q": {"one": "A fact.", "two": "Nothing."}}')
     groups = [Group(kind, [source]) for kind, source in (("responses", responses), ("bank", bank))]
@@ -230,7 +230,7 @@ def test_nuggets_bring_the_queries_whose_responses_come_along_and_their_texts_ma
     assert project.rows("SELECT query_id, text FROM queries") == [("q", "what is it")]
 
 
-def test_one_bad_nugget_keeps_the_whole_bank_out(tmp_path: Path) -> None:
+def test_invalid_nugget_blocks_whole_bank(tmp_path: Path) -> None:
     path = project_in(tmp_path)
     file = tmp_path / "nuggets.json"
     file.write_text('{"q": {"good": {"text": "t"}, "bad": {"relevance": 2}}}')
@@ -249,11 +249,11 @@ def test_one_bad_nugget_keeps_the_whole_bank_out(tmp_path: Path) -> None:
         ('{"q": "t"}', "queries"),
     ],
 )
-def test_maps_are_told_apart_by_what_they_hold(text: str, kind: str) -> None:
+def test_json_maps_are_detected_by_content(text: str, kind: str) -> None:
     assert detect_kind(Source("m.json", data=text.encode())) == kind
 
 
-# TREC RAG 2024: one system, 60 topics, questions for five of them
+# TREC RAG 2024: one system, 60 queries, questions for five of them
 
 
 @pytest.fixture(scope="module")
@@ -288,7 +288,7 @@ def rag(rag_path: Path) -> Iterator[Project]:
 
 
 def passages(project: Project) -> dict[str, list[tuple[str, str]]]:
-    """Id and text of the passages of the only system, in order, by topic."""
+    """Return ids and texts of the only system's passages, in rank order, by query."""
     found: dict[str, list[tuple[str, str]]] = {}
     for query_id, passage_id, text in project.rows(
         "SELECT query_id, passage_id, t.text FROM rankings JOIN queries USING (query_key)"
@@ -299,7 +299,7 @@ def passages(project: Project) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def test_passages_of_answers_are_traced_and_of_paragraph_size(rag: Project, answers: Path) -> None:
+def test_response_passages_keep_citations_and_paragraph_size(rag: Project, answers: Path) -> None:
     rows = {row["topic_id"]: row for row in map(json.loads, answers.open())}
     found = passages(rag)
     assert found.keys() == rows.keys()
@@ -333,7 +333,7 @@ def test_passages_of_answers_are_traced_and_of_paragraph_size(rag: Project, answ
     assert 0 < board.systems[0].score < 1
 
 
-def test_ten_questions_for_each_of_five_topics_are_graded_against_every_passage(rag_path: Path) -> None:
+def test_all_questions_are_graded_on_every_passage_of_their_query(rag_path: Path) -> None:
     project = open_project(rag_path)
     rows = project.rows("SELECT query_id, count(*) FROM questions JOIN queries USING (query_key) GROUP BY 1")
     parts = passages(project)
@@ -344,7 +344,7 @@ def test_ten_questions_for_each_of_five_topics_are_graded_against_every_passage(
     assert planned["failed"] == planned["to_grade"] == 0
 
 
-def test_the_length_of_the_answers_stands_beside_their_coverage(rag_path: Path, answers: Path) -> None:
+def test_leaderboard_and_responses_report_response_length(rag_path: Path, answers: Path) -> None:
     rows = list(map(json.loads, answers.open()))
     (system,) = exam(rag_path, "leaderboard", "--measure", "EXAM-Cover@20")["systems"]
     assert system["words"] == pytest.approx(sum(row["response_length"] for row in rows) / 60)
@@ -355,10 +355,10 @@ def test_the_length_of_the_answers_stands_beside_their_coverage(rag_path: Path, 
     assert run["sentences"] == sum(bool(sentence["text"].strip()) for row in rows for sentence in row["answer"])
 
 
-# iKAT 2024: 19 systems, nuggets of people
+# iKAT 2024: 19 systems, human nuggets
 
 
-def test_ikat_answers_of_19_systems_are_ranked_by_their_human_nuggets(tmp_path: Path, shared_data: Path) -> None:
+def test_ikat_responses_are_ranked_by_human_nuggets(tmp_path: Path, shared_data: Path) -> None:
     path = project_in(tmp_path)
     responses = shared_data / "rag" / "automatic_responses.json"
     gold = shared_data / "rag" / "gold_nuggets_human_deduplicated.json"

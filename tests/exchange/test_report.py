@@ -1,4 +1,4 @@
-"""The report: one HTML file that runs nothing and loads nothing, whatever the texts of a project contain."""
+"""The HTML report: it runs and loads nothing, even with hostile texts in the project."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TAGS = {
 
 
 class Seen(HTMLParser):
-    """All tags, attributes and texts of a page."""
+    """Collects all tags, attributes and texts of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Seen(HTMLParser):
 
 
 def check_harmless(page: str) -> Seen:
-    """Check that a page has only known tags, no address and no handler; return its parts."""
+    """Check that a page has only known tags, no links and no event handlers; return its parts."""
     seen = Seen(page)
     assert seen.tags <= TAGS, seen.tags - TAGS
     names = {name for name, _ in seen.attributes}
@@ -88,7 +88,7 @@ def put_hostile(project: Project) -> None:
 hostile = filled_project(put_hostile)
 
 
-def test_a_report_shows_texts_and_never_runs_them_and_has_leaderboard_and_agreement(hostile: Project) -> None:
+def test_report_escapes_texts_and_shows_leaderboards_and_correlation(hostile: Project) -> None:
     page = make_report(hostile, ReportRequest(against=BREAKS, questions=True))
     texts = check_harmless(page).texts
     for text in (HOSTILE, IMAGE, BREAKS, SECRET):
@@ -105,7 +105,7 @@ def test_a_report_shows_texts_and_never_runs_them_and_has_leaderboard_and_agreem
     assert f"{found.correlation.kendall:.3f}" in texts
 
 
-def test_missing_values_are_not_zero_and_ids_of_two_figures_differ() -> None:
+def test_missing_values_are_dashes_and_figure_ids_are_unique() -> None:
     page = report_html("a", "b", [Section("c", [Table("d", ["e", "f"], [["x", None], ["y", 0.0], ["z", 1200]])])])
     texts = [text for text in Seen(page).texts if text.strip()]
     assert texts[-6:] == ["x", "–", "y", "0.0000", "z", "1,200"]
@@ -115,7 +115,7 @@ def test_missing_values_are_not_zero_and_ids_of_two_figures_differ() -> None:
     assert len(set(ids)) == 2 and re.findall(r"url\(#([^)]+)\)", page) == ids
 
 
-def test_the_command_writes_it_and_the_log_names_it(hostile: Project, tmp_path: Path) -> None:
+def test_export_report_command_is_logged(hostile: Project, tmp_path: Path) -> None:
     path = hostile.path
     hostile.close()
     file = tmp_path / "report.html"
@@ -129,6 +129,6 @@ def test_the_command_writes_it_and_the_log_names_it(hostile: Project, tmp_path: 
     project.close()
 
 
-def test_without_grades_it_says_why(project: Project) -> None:
+def test_report_of_empty_project_is_refused(project: Project) -> None:
     with refusal("no-runs"):
         make_report(project, ReportRequest(policy=Policy()))

@@ -1,4 +1,4 @@
-"""Parquet with columns of unusual types is read right or refused in a sentence, wherever Parquet is read."""
+"""Parquet files with columns of unusual types: read correctly or refused with a message."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def put(file: Path, table: pa.Table, column: str, odd: str, to: Path | None = None) -> None:
-    """Write a table with another column in the place of one."""
+    """Write a table with one column replaced by a column of an unusual type."""
     at = table.column_names.index(column)
     changed = table.set_column(at, column, ODD[odd](table.num_rows))
     pq.write_table(changed, to or file)
 
 
-def test_a_table_of_a_project_with_an_unusual_column_is_refused_by_name_or_read(folder: Path, tmp_path: Path) -> None:
+def test_table_with_unusual_column_type_is_read_or_refused(folder: Path, tmp_path: Path) -> None:
     changed = copied(folder, tmp_path / "out")
     with duckdb.connect() as engine:
         migrations.apply_migrations(engine)
@@ -60,7 +60,7 @@ def test_a_table_of_a_project_with_an_unusual_column_is_refused_by_name_or_read(
 
 
 @pytest.mark.parametrize("odd", ["dictionary", "invalid text", "map", "zoned"])
-def test_a_project_with_an_unusual_column_is_refused_or_sound(folder: Path, tmp_path: Path, odd: str) -> None:
+def test_project_with_unusual_text_column_is_refused(folder: Path, tmp_path: Path, odd: str) -> None:
     changed = copied(folder, tmp_path / "out")
     file = changed / "passage_texts.parquet"
     put(file, pq.read_table(file), "text", odd)
@@ -68,7 +68,7 @@ def test_a_project_with_an_unusual_column_is_refused_or_sound(folder: Path, tmp_
     assert file.name in check(changed)
 
 
-def test_replies_of_unusual_types_are_refused_by_row_or_file(tmp_path: Path) -> None:
+def test_replies_of_unusual_types_are_read_or_refused(tmp_path: Path) -> None:
     file = tmp_path / "replies.parquet"
     usual = pa.table({"custom_id": ["a"] * 3, "answer": ["4"] * 3, "response": [None] * 3, "error": [None] * 3})
     for odd in ODD:
@@ -101,7 +101,7 @@ def test_grades_of_unusual_types_are_refused_or_cast(tmp_path: Path) -> None:
                 assert str(error)
 
 
-def test_boards_over_unusual_types_are_refused_or_numbers(tmp_path: Path) -> None:
+def test_leaderboards_from_unusual_types_are_valid_or_refused(tmp_path: Path) -> None:
     usual = {
         "grades": pa.table(
             {"query_id": ["q"] * 2, "passage_id": ["p", "r"], "question_id": ["a"] * 2, "rating": [4, 0]}
@@ -131,7 +131,7 @@ def test_boards_over_unusual_types_are_refused_or_numbers(tmp_path: Path) -> Non
         pq.write_table(usual[name], files[name])
 
 
-def test_commands_refuse_parquet_by_kind(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_commands_refuse_unexpected_parquet(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     new = str(tmp_path / "new.duckdb")
     assert run_command(["init", "--project", new]) == 0
     shutil.copy(folder / "queries.parquet", file := tmp_path / "queries.parquet")

@@ -1,1 +1,1 @@
-"""Tests of the files that are read and written."""
+"""Reading and writing of file formats."""

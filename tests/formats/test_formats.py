@@ -1,4 +1,4 @@
-"""Every file format: round trips, real files, and refusals of bad files."""
+"""Every file format: round trips, real files, and refusal of invalid files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_qrels_round_trip(values: dict[tuple[str, str], int]) -> None:
     assert read == [Judgment(query, passage, value) for (query, passage), value in values.items()]
 
 
-def test_qrels_queries_and_banks_are_read_in_all_forms() -> None:
+def test_qrels_are_written_and_queries_and_banks_read_in_all_formats() -> None:
     out = io.StringIO()
     write_qrels([("q1", "p1", 3), ("q1", "p2", 0)], out)
     assert out.getvalue() == "q1 0 p1 3\nq1 0 p2 0\n"
@@ -144,7 +144,7 @@ def test_bank_round_trip_in_jsonl_and_csv(written: list[Question]) -> None:
 
 @few
 @given(banks)
-def test_csv_bank_holds_no_formula(written: list[Question]) -> None:
+def test_csv_bank_contains_no_formulas(written: list[Question]) -> None:
     out = io.StringIO(newline="")
     write_bank_csv(written, out)
     for row in csv.DictReader(io.StringIO(out.getvalue(), newline="")):
@@ -170,7 +170,7 @@ direct = st.builds(
 
 
 def foreign(kind: str, rated: bool) -> GraderSpec:
-    """A grader as a file made elsewhere describes it."""
+    """Return the grader that a graded file of another tool describes."""
     info = {"prompt_class": "Prompt", "is_self_rated": rated}
     return GraderSpec(
         "flan · Prompt",
@@ -186,7 +186,7 @@ def foreign(kind: str, rated: bool) -> GraderSpec:
 
 @st.composite
 def graded_queries(draw: st.DrawFn) -> GradedQuery:
-    """A graded query in the order that a file can hold: grader by grader along the passages."""
+    """Return a graded query in file order: by grader, then by passage."""
     query = draw(queries)
     passages = draw(st.lists(st.builds(Passage, ids, texts), min_size=1, max_size=3, unique_by=lambda p: p.passage_id))
     named = [passage.passage_id for passage in passages]
@@ -228,7 +228,7 @@ def test_graded_round_trip(written: list[GradedQuery]) -> None:
     assert out.getvalue() == again.getvalue()
 
 
-def test_null_ratings_are_failed_and_kept_apart_from_zeros() -> None:
+def test_null_ratings_count_as_failed_and_not_as_zero() -> None:
     spec = GraderSpec("mine", "self-rating", "m", "P")
     bank = [Question("q1/a", "q1", None), Question("q1/b", "q1", None)]
     grades = GradeColumns(spec, ["q1/a", "q1/b"], ["p", "p"], [None, 0], [None, "no"])
@@ -258,11 +258,11 @@ def test_leaderboard_round_trip(rows: dict[str, tuple[float, float | None]]) -> 
     assert {row.run: (row.score, row.std_error) for row in board.rows} == rows
 
 
-# What one cannot see in a round trip
+# Cases that round trips do not cover
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_encodings_line_ends_and_compression_give_the_same(encoding: str) -> None:
+def test_encodings_line_endings_and_compression_do_not_matter(encoding: str) -> None:
     data = "q1\twas ist Köln?\r\nq2\tβ\r\n".encode(encoding)
     expected = [Query("q1", "was ist Köln?"), Query("q2", "β")]
     two_members = gzip.compress(data[:9]) + gzip.compress(data[9:]) + b"\0" * 8
@@ -272,8 +272,8 @@ def test_encodings_line_ends_and_compression_give_the_same(encoding: str) -> Non
         clean(report)
 
 
-def test_query_ids_with_questions_and_foreign_facets_are_a_bank() -> None:
-    """Several texts of one id can be no queries; taken for such, every line but the first would be refused."""
+def test_repeated_query_ids_with_texts_are_a_bank() -> None:
+    """Read as queries, all but the first line of an id would be refused as duplicates."""
     text = "q1\tWhat is it?\nq1\tWhy is it so?\n\nq2\tWho says so?\n"
     for name, data in (("asked.tsv", text), ("asked.txt", "query_id\tquestion\n" + text)):
         assert formats.detect_kind(source_of(data, name)) == "bank"
@@ -307,7 +307,7 @@ def test_query_ids_with_questions_and_foreign_facets_are_a_bank() -> None:
     ]
 
 
-def test_boards_are_read_from_json_and_written_as_latex() -> None:
+def test_leaderboards_are_read_from_json_and_written_as_latex() -> None:
     out = io.StringIO()
     formats.write_board_latex("P@5", [(1, "a_b&c", 0.5, 0.01, 54), (2, "d", 0.25, None, None)], out)
     assert "1 & a\\_b\\&c & $0.500 \\pm 0.010$ & 54 \\\\\n2 & d & $0.250$ &  \\\\" in out.getvalue()
@@ -344,7 +344,7 @@ def read_all(kind: str, path: Path) -> Any:
         ("leaderboard", "dl23-llmjudge/reference/scores-ndcg10.json", 1),
     ],
 )  # fmt: skip
-def test_real_files_are_recognised_and_read(shared_data: Path, kind: str, file: str, count: int) -> None:
+def test_real_files_are_detected_and_read(shared_data: Path, kind: str, file: str, count: int) -> None:
     assert formats.detect_kind(formats.Source.from_path(shared_data / file)) == kind
     assert len(read_all(kind, shared_data / file)) == count
 
@@ -358,7 +358,7 @@ def test_real_files_are_recognised_and_read(shared_data: Path, kind: str, file: 
         ("car-y3/car-nuggets.jsonl.gz", "nugget", 132, 726, 3_180),
     ],
 )
-def test_real_banks(shared_data: Path, file: str, kind: str, queries: int, subtopics: int, questions: int) -> None:
+def test_real_banks_load(shared_data: Path, file: str, kind: str, queries: int, subtopics: int, questions: int) -> None:
     assert formats.detect_kind(formats.Source.from_path(shared_data / file)) == "bank"
     bank = read_all("bank", shared_data / file)
     assert (len(bank.queries), len(bank.questions)) == (queries, questions)
@@ -380,8 +380,8 @@ def test_real_runs_share_a_tag_and_are_named_by_file(shared_data: Path) -> None:
     assert {len(lines) for _, lines in runs} == {5_400}
 
 
-def test_real_graded_file_and_back(shared_data: Path) -> None:
-    """That the whole file arrives is said of the project that is made of it."""
+def test_real_graded_file_round_trips(shared_data: Path) -> None:
+    """A few queries suffice here; another test imports the whole file."""
     path = shared_data / "dl23-llmjudge" / "graded-with-rankings.jsonl.gz"
     report, out = Report(), io.BytesIO()
     some = list(islice(read_graded(formats.Source.from_path(path), report), examples(2)))
@@ -397,7 +397,7 @@ def test_real_graded_file_and_back(shared_data: Path) -> None:
     assert written == first
 
 
-def test_real_leaderboards_with_errors_ranks_and_repeated_runs(shared_data: Path) -> None:
+def test_real_leaderboards_are_read_with_errors_ranks_and_duplicates(shared_data: Path) -> None:
     report = Report()
     folder = shared_data / "dl20" / "published"
     exam, normalised, original = formats.read_boards(
@@ -418,7 +418,7 @@ def test_real_leaderboards_with_errors_ranks_and_repeated_runs(shared_data: Path
     assert any(note.code == "duplicate-score" and mentions(note.reason, "59") for note in report.notes)
 
 
-def test_correlation_tables_and_trec_eval_output_are_not_taken_for_data(shared_data: Path) -> None:
+def test_correlation_tables_and_other_files_are_not_detected_as_data(shared_data: Path) -> None:
     for file in (
         "dl20/published/rubric-correlation-59-systems.tsv",
         "dl23-llmjudge/reference/pp-qrel-analysis15-te908.tsv",
@@ -434,7 +434,7 @@ def test_correlation_tables_and_trec_eval_output_are_not_taken_for_data(shared_d
         assert formats.detect_kind(formats.Source.from_path(shared_data / "trec-eval" / file)) == "qrels"
 
 
-def test_an_exported_board_of_original_ranks_says_the_same_when_it_is_read() -> None:
+def test_leaderboard_of_original_ranks_round_trips() -> None:
     rubric = b"method\texam\torig_map_rank\nr1\t0.1\t1\nr2\t0.2\t2\n"
     of_ranks = formats.read_boards(formats.Source("rubric.tsv", data=rubric), Report())[1]
     out = io.StringIO()
@@ -445,7 +445,7 @@ def test_an_exported_board_of_original_ranks_says_the_same_when_it_is_read() -> 
     assert {row.run: row.score for row in again.rows} == {"r1": -1.0, "r2": -2.0}
 
 
-def test_a_query_may_have_several_correct_answers(tmp_path: Path) -> None:
+def test_query_may_have_several_correct_answers(tmp_path: Path) -> None:
     file = tmp_path / "queries.jsonl"
     file.write_text(
         '{"query_id": "q1", "text": "who?", "answers": ["Ada", "Ada Lovelace", "Ada"]}\n'
@@ -461,7 +461,7 @@ def test_a_query_may_have_several_correct_answers(tmp_path: Path) -> None:
     assert '"answers":["Ada","Ada Lovelace"]' in out.getvalue() and '"answer":"1843"' in out.getvalue()
 
 
-def test_a_tag_with_blanks_that_separate_no_columns_is_read_as_it_is_written() -> None:
+def test_unicode_spaces_in_run_tags_are_normalized() -> None:
     report = Report()
     source = formats.Source("some.run", data="1 0 6 3 5 o\u3000\n1 0 7 4 4 a\u3000b\n".encode())
     found = list(formats.read_run_lines(source, report))
@@ -469,7 +469,7 @@ def test_a_tag_with_blanks_that_separate_no_columns_is_read_as_it_is_written() -
 
 
 def refusals(kind: str, data: bytes | str, name: str = "file") -> list[Problem]:
-    """Read bad content and give all that was refused."""
+    """Read invalid content and return all problems."""
     report = Report()
     source = formats.Source(name, data=data.encode() if isinstance(data, str) else data)
     if kind == "responses":
@@ -553,13 +553,13 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         ("leaderboard", "num_q\tall\t3\n", ("file file-of-another-kind",)),
     ],
 )
-def test_one_message_with_file_line_and_reason(kind: str, content: str, message: tuple[str, ...]) -> None:
+def test_invalid_file_gives_one_problem_with_line_and_values(kind: str, content: str, message: tuple[str, ...]) -> None:
     (problem,) = refusals(kind, content)
     check_problem(problem, *message)
 
 
 @pytest.mark.parametrize("kind", ["queries", "passages", "bank"])
-def test_broken_json_line_is_named_and_the_rest_still_read(kind: str) -> None:
+def test_broken_json_line_is_the_only_problem(kind: str) -> None:
     good = '{"query_id": "%s", "docid": "%s", "question_id": "%s", "text": "t"}\n'
     text = good % ("a", "a", "a") + '{"query_id": "b", "te\n' + good % ("c", "c", "c")
     assert [coded(problem) for problem in refusals(kind, text)] == ["file:2 invalid-json"]
@@ -578,7 +578,7 @@ def test_broken_json_line_is_named_and_the_rest_still_read(kind: str) -> None:
         ({"llm": None}, ("not-a-text",)),
     ],
 )
-def test_bad_grades_are_refused_with_their_line(changes: dict[str, object], reason: tuple[str, ...]) -> None:
+def test_invalid_grades_are_refused_with_line_number(changes: dict[str, object], reason: tuple[str, ...]) -> None:
     content = graded_line() + "\n" + graded_line(**changes) + "\n"
     (problem,) = refusals("graded", content)
     code, *values = reason
@@ -586,12 +586,12 @@ def test_bad_grades_are_refused_with_their_line(changes: dict[str, object], reas
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '["q"]', '["q", {}]', '["q", [1]]', '["", []]', '[["q"], []]'])
-def test_graded_lines_of_another_form(content: str) -> None:
+def test_graded_lines_in_wrong_format_are_refused(content: str) -> None:
     assert [problem.line for problem in refusals("graded", content)] == [1]
 
 
 def member(content: bytes, flags: int, more: bytes = b"", checked: bool = True) -> bytes:
-    """A member of a gzip file with flags, what these say that follows, and where they say so its header's checksum."""
+    """Return a gzip member with the given flags and extra header fields, and a checksum if flagged."""
     plain = gzip.compress(content)
     header = plain[:3] + bytes([flags]) + plain[4:10] + more
     checksum = zlib.crc32(header) & 0xFFFF ^ (not checked)
@@ -599,7 +599,7 @@ def member(content: bytes, flags: int, more: bytes = b"", checked: bool = True) 
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 16, 1 << 14])
-def test_every_header_of_gzip_is_read_wherever_a_chunk_ends(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gzip_headers_are_read_across_chunk_boundaries(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "PACKED_CHUNK", chunk)
     extra, name = b"\x04\x00abcd", b"a name\0"
     members = [member(b"q\ttext\n", 0), member(b"r\ttext\n", 2), member(b"", 8, name), member(b"s\ttext\n", 6, extra)]
@@ -622,7 +622,7 @@ def test_every_header_of_gzip_is_read_wherever_a_chunk_ends(chunk: int, monkeypa
         ("f", lambda good: b"\xff\xfe\x00\xd8" + good, "not-utf16"),
     ],
 )
-def test_damaged_files_of_every_kind(kind: str, name: str, spoil: Callable[[bytes], bytes], code: str) -> None:
+def test_damaged_files_are_refused(kind: str, name: str, spoil: Callable[[bytes], bytes], code: str) -> None:
     good = {
         "runs": GOOD_RUN,
         "responses": '{"query_id": "q", "run": "a", "text": "t"}\n',
@@ -645,7 +645,7 @@ def test_damaged_files_of_every_kind(kind: str, name: str, spoil: Callable[[byte
 
 
 @pytest.mark.parametrize("kind", sorted(formats.KINDS_OF_FILE))
-def test_invalid_utf8_names_the_line_and_the_byte(kind: str) -> None:
+def test_invalid_utf8_is_reported_with_line_and_byte(kind: str) -> None:
     good = {
         "runs": GOOD_RUN,
         "responses": '{"query_id": "q", "run": "a", "text": "t"}\n{"query_id": "r", "run": "a", "text": "t"}\n',
@@ -669,7 +669,7 @@ def test_invalid_utf8_names_the_line_and_the_byte(kind: str) -> None:
     check_problem(problem, "file:2 not-utf8", "0xff", "3")
 
 
-def test_line_that_is_too_long_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_overlong_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_LIMIT_LINE", "1000")
     data = b"short\n" + b"x" * 5_000_000 + b"\nshort again\n"
     for packed in (data, gzip.compress(data)):
@@ -681,7 +681,7 @@ def test_line_that_is_too_long_is_refused_alone(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("limit", ["EXPANDED", "RATIO"])
-def test_gzip_bomb_is_stopped(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gzip_bomb_is_refused(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exam_workbench.formats._source.RATIO_AFTER", 1 << 20)
     monkeypatch.setenv(f"EXAM_LIMIT_{limit}", "100")
     report = Report()
@@ -699,7 +699,7 @@ def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
         assert coded(problem) == f"{path} unreadable-file"
 
 
-def test_real_truncated_run(shared_data: Path) -> None:
+def test_real_truncated_run_is_refused(shared_data: Path) -> None:
     path = shared_data / "dl20" / "malformed" / "truncated.run"
     report = Report()
     list(formats.read_run_lines(formats.Source.from_path(path), report))
@@ -707,7 +707,7 @@ def test_real_truncated_run(shared_data: Path) -> None:
     assert coded(problem) == f"{path}:6277 cut-off-file"
 
 
-def test_a_report_counts_all_refusals_and_keeps_a_hundred() -> None:
+def test_report_counts_all_problems_and_keeps_100() -> None:
     report = Report()
     for line in range(1, 251):
         report.refuse("f", line, "bad", "bad")
@@ -723,7 +723,7 @@ def test_a_report_counts_all_refusals_and_keeps_a_hundred() -> None:
     report.raise_if_refused()
 
 
-def test_ids_with_white_space_and_files_of_blank_lines_are_refused() -> None:
+def test_ids_with_whitespace_and_mostly_blank_files_are_refused() -> None:
     with refusal("id-with-white-space", "a b"):
         write_qrels([("a b", "p", 1)], io.StringIO())
     assert formats.detect_kind(formats.Source("some.tsv", data=b"\n" * 65_530 + b"q1\tthe first query\n" * 9)) is None
@@ -732,6 +732,6 @@ def test_ids_with_white_space_and_files_of_blank_lines_are_refused() -> None:
 @pytest.mark.parametrize(
     ("last", "guess"), [("no tab here", None), ("q4\tmoon", "queries")], ids=["without cells", "with cells"]
 )
-def test_a_table_of_numbers_whose_last_line_is_of_another_form_can_be_guessed(last: str, guess: str | None) -> None:
+def test_table_kind_depends_on_last_line(last: str, guess: str | None) -> None:
     data = f"q1\t1\nq2\t2\nq3\t3\n{last}\n".encode()
     assert formats.detect_kind(formats.Source("some.tsv", data=data)) == guess

@@ -1,4 +1,4 @@
-"""Layouts of files: answers of examinees, and known kinds in many layouts, read right or refused."""
+"""File layouts: answers of examinees, and known kinds of file in many layouts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read(reader: Any, text: str, name: str = "f.csv") -> Any:
 MATRIX = "student,i1,i2,i3\nbig,1,0,\nsmall,0,,1\n"
 
 
-def test_a_matrix_is_read_and_written_and_every_form_is_recognised() -> None:
+def test_matrix_round_trips_and_related_files_are_detected() -> None:
     for text in (MATRIX, MATRIX.replace(",", "\t"), MATRIX.replace("1,0", "1.0,0.0")):
         big, small = read(read_matrix, text)
         assert big.student == "big" and big.verdicts == {"i1": True, "i2": False}
@@ -82,7 +82,7 @@ def test_a_matrix_is_read_and_written_and_every_form_is_recognised() -> None:
         ('student,i1\n"big,1\n', ("invalid-csv",)),
     ],
 )
-def test_a_matrix_that_is_none_is_refused(text: str, said: tuple[str, ...]) -> None:
+def test_invalid_matrix_is_refused(text: str, said: tuple[str, ...]) -> None:
     with refusal(*said, kind=FileError):
         read(read_matrix, text)
 
@@ -96,7 +96,7 @@ def lines(*rows: dict[str, Any]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def test_samples_name_the_student_by_the_file_and_take_acc_norm() -> None:
+def test_samples_name_examinee_by_file_and_use_acc_norm() -> None:
     arc = {"id": "x", "question": "Why?", "choices": {"text": ["p", "q"], "label": ["A", "B"]}, "answerKey": "B"}
     bare = {"doc_id": 7, "doc": {"text": "no item"}, "resps": [], "acc": 1}
     report = Report()
@@ -110,7 +110,7 @@ def test_samples_name_the_student_by_the_file_and_take_acc_norm() -> None:
     assert (third.answer_key, last.text) == ("q", None)
 
 
-def test_items_without_an_id_are_identified_by_their_words() -> None:
+def test_items_without_id_are_identified_by_wording() -> None:
     def items(*docs: dict[str, Any]) -> list[str]:
         rows = [{"doc_id": at, "doc": doc, "resps": [], "acc_norm": 1} for at, doc in enumerate(docs)]
         return list(read(read_samples, lines(*rows), "s.jsonl").verdicts)
@@ -125,7 +125,7 @@ def test_items_without_an_id_are_identified_by_their_words() -> None:
     assert list(read_samples(source("s.jsonl", text), report).verdicts.values()) == [False] and len(report.notes) == 1
 
 
-def test_of_several_filters_the_first_counts_and_the_others_are_noted() -> None:
+def test_first_of_several_filters_counts_and_others_are_noted() -> None:
     rows = [
         {
             "doc_id": at,
@@ -155,7 +155,7 @@ def test_of_several_filters_the_first_counts_and_the_others_are_noted() -> None:
         ("out/samples_m2.jsonl", "m2"),
     ],
 )
-def test_an_examinee_is_named_after_the_folder_of_the_harness(name: str, student: str) -> None:
+def test_examinee_is_named_after_model_folder(name: str, student: str) -> None:
     text = lines({"doc_id": 0, "doc": {"question": "Q?"}, "acc": 1})
     assert read_samples(source(name, text), Report()).student == student
     assert read_samples(source(name, text), Report(), "mine").student == "mine"
@@ -171,12 +171,12 @@ def test_an_examinee_is_named_after_the_folder_of_the_harness(name: str, student
         ("", ("nothing-found",)),
     ],
 )
-def test_samples_that_are_none_are_refused(text: str, said: tuple[str, ...]) -> None:
+def test_invalid_samples_are_refused(text: str, said: tuple[str, ...]) -> None:
     with refusal(*said, kind=FileError):
         read(read_samples, text, "s.jsonl")
 
 
-def test_components_have_the_names_of_examinees_and_other_names_of_retrievals() -> None:
+def test_components_are_read_and_retrieval_names_normalized() -> None:
     found = read(read_factors, "student,LLM,Retriever,ICL,size\na,llama,bm25,ICL@0,7\nb,mistral,,ICL@1,\n")
     assert found == {
         "a": {"model": "llama", "retrieval": "bm25", "icl": "ICL@0", "size": "7"},
@@ -194,8 +194,8 @@ def test_components_have_the_names_of_examinees_and_other_names_of_retrievals() 
     report = Report()
     levels = [one["retrieval"] for one in read_factors(source("c.csv", text), report).values()]
     assert levels == ["closed-book"] * 4 + ["oracle"] * 3 + ["bm25"]
-    assert [note.line for note in report.notes] == [2, 3, 4, 6, 7, 8], "every other spelling is named"
-    # Another factor keeps its levels.
+    assert [note.line for note in report.notes] == [2, 3, 4, 6, 7, 8], "every nonstandard spelling is noted"
+    # Other components keep their values.
     assert read(read_factors, "student,mode\na,open_book\n") == {"a": {"mode": "open_book"}}
 
 
@@ -225,12 +225,12 @@ PASSAGES = [form.format(number) for _, form in IDS.values() for number in range(
 
 @dataclass(frozen=True)
 class Made:
-    """A file with what it holds.
+    """A generated file with its expected content.
 
     Args:
-        kind: as the command line calls it.
-        clear: whether a person who knows the format can say which column is which.
-        read: reads it, and gives what `truth` is in.
+        kind: its name on the command line.
+        clear: whether a person who knows the format can identify the columns.
+        read: a function that reads the file into the form of `truth`.
     """
 
     kind: str
@@ -247,12 +247,12 @@ def sentence(random: Random, least: int = 3) -> str:
 def table(
     random: Random, rows: list[list[str]], names: Sequence[str] | None, usual: str, spaced: bool = True
 ) -> tuple[str, bool]:
-    """A table with its columns in some order and some separator, and whether it is clear how to read it.
+    """Return a table with random column order and separator, and whether it is clear how to read it.
 
     Args:
-        names: of its columns; None for a table that is written without.
-        usual: separators of tables without a header, of which it is known how to read them.
-        spaced: whether cells have no blanks, so that blanks may separate them.
+        names: names of the columns; None for a table without a header.
+        usual: separators for which the column order is known without a header.
+        spaced: whether spaces may separate cells, because no cell contains any.
     """
     separator = random.choice("\t,; " if spaced else "\t,;")
     places = list(range(len(rows[0])))
@@ -457,7 +457,7 @@ MAKERS = (a_run, some_qrels, json_map, json_board, a_wide_board, a_long_board, a
 
 
 def imported(project: Project, kind: str, source: Source) -> bool:
-    """Whether a project that has the queries and passages takes a file in."""
+    """Return whether a project with the queries and passages accepts a file."""
     try:
         import_files(project, kind, [source], "ann", preview=True)
     except WorkbenchError:
@@ -466,7 +466,7 @@ def imported(project: Project, kind: str, source: Source) -> bool:
 
 
 def outcome(project: Project, made: Made) -> str:
-    """What becomes of a file: right or refused; else what is wrong."""
+    """Return how a file is handled: right, refused, or the mistake."""
     guess, report = detect_kind(made.source), Report()
     if guess is None:
         assert describe_unrecognised(made.source)
@@ -482,7 +482,7 @@ def outcome(project: Project, made: Made) -> str:
     return "right" if guess == made.kind else "right, not guessed"
 
 
-def test_files_are_read_right_or_refused(tmp_path: Path) -> None:
+def test_files_are_read_correctly_or_refused(tmp_path: Path) -> None:
     project = new_project(tmp_path / "p.duckdb")
     with project.transaction() as cursor:
         add_queries(cursor, [Query(query, "words") for query in QUERIES], replace=False)

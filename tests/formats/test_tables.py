@@ -1,4 +1,4 @@
-"""Tables, keys of other collections and long forms of leaderboards: read right or refused."""
+"""Tables, keys of other collections, and long leaderboard formats: read correctly or refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def scores(text: str) -> dict[str, dict[str, float]]:
 
 
 def refused(kind: str, text: str) -> str:
-    """The reason for which a file is refused."""
+    """Return the reason why a file is refused."""
     readers = {
         "qrels": read_qrels,
         "runs": formats.read_run_lines,
@@ -66,7 +66,7 @@ JUDGMENTS = [Judgment("x-1", "d-1", 2), Judgment("x-1", "d-3", 0), Judgment("x-2
 @pytest.mark.parametrize(
     "names", [("query-id", "corpus-id", "score"), ("topic_id", "doc_id", "rel"), ("qid", "pid", "label")]
 )
-def test_judgments_with_a_header_are_judgments_and_no_leaderboard(names: tuple[str, ...]) -> None:
+def test_judgments_with_header_are_not_read_as_leaderboard(names: tuple[str, ...]) -> None:
     rows = [line.split("|") for line in JUDGED.format(*names).splitlines()]
     for separator in SEPARATORS:
         for order in permutations(range(3)):
@@ -78,18 +78,18 @@ def test_judgments_with_a_header_are_judgments_and_no_leaderboard(names: tuple[s
     assert refused("runs", JUDGED.format(*names).replace("|", "\t"))
 
 
-def test_a_header_that_names_too_little_is_refused_by_name() -> None:
+def test_header_without_required_columns_is_refused() -> None:
     for text in ("query-id\tpaper\trelevance\nq\td\t1\n", "qid\tdocid\tgain\nq\td\t1\n"):
         reason = refused("qrels", text)
         assert all(name in reason for name in text.split("\n")[0].replace("-", "_").split("\t"))
         assert formats.detect_kind(source(text)) != "qrels"
-    # Whole numbers beyond any scale may be scores as well.
+    # Large whole numbers may be judgments or scores.
     assert refused("qrels", "query-id\tcorpus-id\tscore\nq\td\t49\n") and refused(
         "runs", "qid\tdocid\tscore\nq\td\t49\n"
     )
 
 
-def test_runs_with_a_header_and_from_json() -> None:
+def test_runs_are_read_with_header_and_from_json() -> None:
     rows = [("q1", "d1", "1", "2.5", "bm"), ("q1", "d2", "2", "1.5", "bm")]
     for separator in SEPARATORS:
         text = "".join(separator.join(row) + "\n" for row in [("qid", "docno", "rank", "score", "run"), *rows])
@@ -111,7 +111,7 @@ def test_runs_with_a_header_and_from_json() -> None:
     )
 
 
-def test_a_json_map_of_judgments_is_one() -> None:
+def test_json_map_of_whole_numbers_is_read_as_judgments() -> None:
     content = json.dumps({"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}}, indent=1)
     assert read_qrels(source(content), Report()) == [
         Judgment("q1", "d1", 2), Judgment("q1", "d2", 0), Judgment("q2", "d1", 1),
@@ -124,7 +124,7 @@ def test_a_json_map_of_judgments_is_one() -> None:
     assert formats.detect_kind(source('{"nDCG@10": {"a": 0.5, "b": 1}, "my_own": {"a": 1}}', "x.json")) is None
     assert formats.detect_kind(source('{"MAP": {"a": 1, "b": 0}}', "x.json")) == "leaderboard"
     assert refused("qrels", '{"q1": {"d1": 2}, "q2": 1}')
-    # Whole scores may be judgments, and values of measures are neither judgments nor scores of passages.
+    # Whole scores may be judgments, and measure values are neither judgments nor passage scores.
     for text in (
         '{"q1": {"d1": 1.0, "d2": 0.0}}',
         '{"q1": {"d1": 49, "d2": 48}}',
@@ -134,7 +134,7 @@ def test_a_json_map_of_judgments_is_one() -> None:
         assert refused("leaderboard", text) and refused("qrels", text) and refused("runs", text)
 
 
-def test_tables_of_other_shapes_are_not_taken_for_judgments_runs_or_queries() -> None:
+def test_ambiguous_tables_and_decimal_commas_are_refused() -> None:
     for text in (
         "q1\td1\t1\nq2\td7\t0\n",
         "q1\td1\t1.5\nq2\td7\t0.5\n",
@@ -154,7 +154,7 @@ def test_tables_of_other_shapes_are_not_taken_for_judgments_runs_or_queries() ->
 
 
 @pytest.mark.parametrize("kind", ["qrels", "runs"])
-def test_columns_in_another_order_are_not_read_without_a_header(kind: str) -> None:
+def test_reordered_columns_without_header_are_not_misread(kind: str) -> None:
     right = {
         "qrels": [["q1", "0", "d7", "2"], ["q1", "0", "d8", "0"], ["q2", "0", "d9", "1"]],
         "runs": [
@@ -174,7 +174,7 @@ def test_columns_in_another_order_are_not_read_without_a_header(kind: str) -> No
         text = "".join(" ".join(row[at] for at in order) + "\n" for row in right)
         report = Report()
         found = content(text, report)
-        # Who is a query the project says: an unknown one is refused there.
+        # Other ids may pass here, because the import refuses queries that the project does not have.
         assert report.count or found == truth or {each[0] for each in found}.isdisjoint({"q1", "q2"})
 
 
@@ -190,7 +190,7 @@ def lined(rows: list[tuple[str, ...]], order: tuple[int, ...], separator: str) -
     return "".join(separator.join(row[at] for at in order) + "\n" for row in rows)
 
 
-def test_values_by_query_become_their_means_and_are_kept() -> None:
+def test_values_by_query_are_averaged_and_kept() -> None:
     header = ("run_id", "query_id", "measure", "value")
     without = [row for row in EVAL if row[1] != "all"]
     for at, order in enumerate(permutations(range(4))):
@@ -200,7 +200,7 @@ def test_values_by_query_become_their_means_and_are_kept() -> None:
             assert (text, scores(text)) == (text, MEANS) and formats.detect_kind(source(text, "x.txt")) == "leaderboard"
             (board,) = read(text)
             assert board.per_query["a"] == {"q1": 0.1, "q2": 0.9}
-        # Systems and queries look alike: nothing says which is which.
+        # Without a header and means, systems and queries cannot be told apart.
         assert refused("leaderboard", lined(without, order, separator))
     for rows in ([row[:2] + row[3:] for row in EVAL], [row[:2] + row[3:] for row in without]):
         assert scores(lined([("run", "topic", "MAP"), *rows], (0, 1, 2), "\t")) == {"MAP": MEANS["nDCG@10"]}
@@ -209,19 +209,19 @@ def test_values_by_query_become_their_means_and_are_kept() -> None:
     assert names == {"f nDCG@10": [0.5, 0.4, 0.45], "f P@5": [0.3]}
     report = Report()
     formats.read_boards(source(lined([header, *two], (0, 1, 2, 3), "\t")), report)
-    # The mean of P@5 is not that of its only query.
+    # The stated mean of P@5 differs from the value of its only query.
     assert len(report.notes) == 1
     (one,) = read("query\tnDCG@10\nq1\t0.5\nq2\t0.25\n", "sys.tsv")
     assert [(row.run, row.score) for row in one.rows] == [("sys", 0.375)]
 
 
-def test_a_system_that_occurs_twice_is_not_read_as_wide_unless_a_column_tells_its_rows_apart() -> None:
+def test_repeated_system_needs_a_distinguishing_column() -> None:
     assert refused("leaderboard", "run\tMAP\na\t0.1\nb\t0.2\na\t0.3\n")
     assert refused("leaderboard", "run\tkind\tMAP\na\tx\t0.1\na\tx\t0.3\n")
     assert scores("run\tkind\tMAP\na\tx\t0.1\na\ty\t0.3\nb\tx\t0.2\n") == {"MAP": {"a": 0.1, "b": 0.2}}
 
 
-def test_queries_of_the_project_are_no_systems(project: Project) -> None:
+def test_project_queries_are_not_accepted_as_systems(project: Project) -> None:
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "a"), Query("q2", "b"), Query("q3", "c")], replace=False)
     for text in (
@@ -233,11 +233,11 @@ def test_queries_of_the_project_are_no_systems(project: Project) -> None:
         with pytest.raises(FileError):
             import_files(project, "leaderboard", [source(text)], "ann")
     assert imported_leaderboards(project) == []
-    # A system may be called as a query.
+    # A single system may have the id of a query.
     import_files(project, "leaderboard", [source("system\tMAP\nq1\t0.5\nx\t0.4\ny\t0.4\n")], "ann")
 
 
-def test_columns_of_systems_and_names_of_measures_are_not_read_as_measures_and_systems() -> None:
+def test_transposed_leaderboards_are_refused() -> None:
     for text in (
         "topic\tbm25\tdense\n301\t0.5\t0.4\n302\t0.3\t0.1\n",
         "metric\tscore\nnDCG@10\t0.5\nmap\t0.3\n",
@@ -258,11 +258,11 @@ def test_columns_of_systems_and_names_of_measures_are_not_read_as_measures_and_s
         ("run\tnDCG@10\na\t0.5\na\t0.3\n", "leaderboard"),
     ],
 )
-def test_numbers_in_one_column_do_not_decide_alone(text: str, kind: str | None) -> None:
+def test_numeric_column_alone_does_not_decide_kind(text: str, kind: str | None) -> None:
     assert formats.detect_kind(source(text, "corpus.tsv")) == kind
 
 
-def test_an_evaluation_by_query_is_compared_over_common_queries(project: Project) -> None:
+def test_leaderboard_with_values_by_query_is_compared_and_replaced(project: Project) -> None:
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "a"), Query("q2", "b")], replace=False)
     files = {"by.tsv": lined([("run_id", "query_id", "measure", "value"), *EVAL], (1, 0, 3, 2), "\t"),
@@ -275,7 +275,7 @@ def test_an_evaluation_by_query_is_compared_over_common_queries(project: Project
     assert kinds == pytest.approx((1, 1, 1))
     board = leaderboard(project, "nDCG@10", "by")
     assert board.query_ids == ["q1", "q2"] and board.per_query["c"] == {"q1": 0.3, "q2": 0.6}
-    # Another file under the name takes all of it away.
+    # A new file with the same name replaces everything.
     wide = [source(files["wide.tsv"], "by.tsv")]
     with pytest.raises(InputError):
         import_files(project, "leaderboard", wide, "ann")
@@ -292,7 +292,7 @@ def table(text: str, name: str = "f.tsv") -> formats.Source:
 
 
 def noted(report: Report) -> int:
-    """How many notes there are, where nothing was refused."""
+    """Check that nothing was refused, and return the number of notes."""
     report.raise_if_refused()
     return len(report.notes)
 
@@ -311,7 +311,7 @@ def noted(report: Report) -> int:
         ({"docid": "whole", "segment_id": "d", "segment": "They eat."}, "They eat.", 1),
     ],
 )
-def test_passages_keep_their_titles_and_unread_keys_are_noted(row: dict[str, Any], text: str, notes: int) -> None:
+def test_passages_keep_titles_and_ignored_keys_are_noted(row: dict[str, Any], text: str, notes: int) -> None:
     for rows in ([row], [row, row]):
         report = Report()
         assert list(read_passages(rows_of(*rows), report)) == [Passage("d", text)] * len(rows)
@@ -332,14 +332,14 @@ def test_passages_keep_their_titles_and_unread_keys_are_noted(row: dict[str, Any
         ({"narrative_id": "q", "title": "a", "narrative": ""}, Query("q", "a"), 0),
     ],
 )  # fmt: skip
-def test_queries_of_other_collections(row: dict[str, Any], query: Query, notes: int) -> None:
+def test_queries_in_keys_of_other_collections_are_read(row: dict[str, Any], query: Query, notes: int) -> None:
     report = Report()
     assert read_queries(rows_of(row), report) == [query]
     assert noted(report) == notes
     assert formats.detect_kind(rows_of(row, row, name="topics.jsonl")) == "queries"
 
 
-def test_tables_name_their_columns_in_any_order_and_with_any_separator() -> None:
+def test_tables_with_header_allow_any_order_and_separator() -> None:
     for separator in "\t;,":
         text = "text|lang|query-id\nwhy red|en|q1\nhow much|de|q2\n".replace("|", separator)
         report = Report()
@@ -368,7 +368,7 @@ def test_tables_name_their_columns_in_any_order_and_with_any_separator() -> None
         (read_queries, {"number": "q", "utterance": "t"}, ("number", "utterance", "qid")),
     ],
 )
-def test_a_missing_key_is_named_with_the_keys_that_are_there(read: Any, row: dict[str, Any], names: list[str]) -> None:
+def test_missing_key_is_reported_with_available_keys(read: Any, row: dict[str, Any], names: list[str]) -> None:
     report = Report()
     list(read(rows_of(row), report) or ()) if read is not formats.read_bank else read(rows_of(row), report)
     with pytest.raises(FileError) as refusal:
@@ -376,7 +376,7 @@ def test_a_missing_key_is_named_with_the_keys_that_are_there(read: Any, row: dic
     assert all(name in refusal.value.problems[0].reason for name in names)
 
 
-def test_nuggets_of_trec_rag_have_weights_by_importance() -> None:
+def test_trec_rag_nuggets_are_weighted_by_importance() -> None:
     nuggets = [
         {"text": "Bees eat nectar", "importance": "vital", "assignment": "support"},
         {"text": "Bees sleep", "importance": "Okay"},
@@ -393,14 +393,14 @@ def test_nuggets_of_trec_rag_have_weights_by_importance() -> None:
             ("nugget", 1.0, True),
         ]  # fmt: skip
         assert bank.queries == [Query("q", "bees" if len(row) > 1 else "")] and formats.detect_kind(file) == "graded"
-        # Each importance that is a word, and the assignment.
+        # Three importances in words and the ignored assignment are noted.
         assert noted(report) == 4
     report = Report()
     formats.read_bank(rows_of({"qid": "q", "nuggets": [{"text": "x", "importance": "grand"}]}), report)
     assert report.count == 1
 
 
-def test_one_object_is_no_map_of_queries() -> None:
+def test_single_object_is_not_detected_as_query_map() -> None:
     assert formats.detect_kind(rows_of({"query_id": "q", "title_query": "t", "facts": {}}, name="x.json")) is None
     assert formats.detect_kind(rows_of({"1": "why", "2": "how"}, name="x.json")) == "queries"
 
@@ -413,7 +413,7 @@ def test_one_object_is_no_map_of_queries() -> None:
         (formats.read_answer_verdicts, {"answer": "Foam.", "acceptable": "yes"}),
     ],
 )
-def test_unread_keys_are_noted_once(read: Callable[[formats.Source, Report], list[Any]], row: dict[str, Any]) -> None:
+def test_ignored_keys_are_noted_once(read: Callable[[formats.Source, Report], list[Any]], row: dict[str, Any]) -> None:
     rows = [{"query_id": name, "remark": "Read by hand.", "seconds": 3, **row} for name in ("q1", "q2")]
     report = Report()
     assert len(read(rows_of(*rows), report)) == 2
@@ -444,7 +444,7 @@ Values = dict[str, dict[str, dict[str, float]]]
 
 @dataclass(frozen=True)
 class Variant:
-    """A file in a form, with what it holds; `clear` if the specification says which column is which."""
+    """A generated file with its expected content; `clear` if the specification identifies its columns."""
 
     form: str
     given: str | None
@@ -456,7 +456,7 @@ class Variant:
 
 
 def lines(form: str, values: Values, separator: str, names: dict[str, str] | None, random: Random) -> list[str]:
-    """The lines of a file: a header if there are names for one, and the values in any order."""
+    """Return the lines of a file: values in random order, after a header if there are names."""
     found = []
     for measure, by_run in values.items():
         for run, by_query in by_run.items():
@@ -486,7 +486,7 @@ def variant(random: Random) -> Variant:
         queries = [*queries, *UNKNOWN[6 : 6 + random.randint(1, 2)]]
     runs_kind = random.choices(list(RUNS), (6, 1, 1, 1))[0]
     if known == "unknown" and runs_kind == "like queries":
-        # Known ids in one column alone say that these are the queries.
+        # Otherwise only the run column had known query ids, and runs would be read as queries.
         runs_kind = "plain"
     runs = random.sample(RUNS[runs_kind], random.randint(2, 4))
     usual = random.random() < 0.6
@@ -509,7 +509,7 @@ def variant(random: Random) -> Variant:
             values[measure][run][whole or ""] = boards[measure][run]
     header = random.choice((None, None, "usual", "ours", "other"))
     if form == "trec_eval" and header == "other":
-        # Without a system in any column nothing else tells this from a wide table with a column of text.
+        # Without a system column, this cannot be told from a wide table with a text column.
         given = form
     separator = random.choice("\t \t") if random.random() < 0.9 else "   "
     text = "\n".join(lines(form, values, separator, HEADERS[header] if header else None, random)) + "\n"
@@ -532,7 +532,7 @@ def read_board(
     return found
 
 
-def test_shuffled_variants_are_read_right_or_refused() -> None:
+def test_shuffled_variants_are_read_correctly_or_refused() -> None:
     wrong: list[tuple[int, str, str]] = []
     seen: Counter[tuple[bool, str]] = Counter()
     for seed in range(VARIANTS):
@@ -543,7 +543,7 @@ def test_shuffled_variants_are_read_right_or_refused() -> None:
         by_query = {board.measure: board.per_query for board in found}
         said = "refused" if report.count else "read"
         if [*scores] == ["result"] and len(made.boards) == 1:
-            # Under words that are not known, one row a system is a wide table with a measure of that name.
+            # With an unknown header and one row per system, this is a wide table of a measure "result".
             scores = dict(zip(made.boards, scores.values(), strict=True))
             by_query = made.per_query
         if said == "read" and (scores, by_query) != (made.boards, made.per_query):
@@ -573,7 +573,7 @@ def written(form: str, measure: str = "nDCG@10", with_all: bool = True, runs: Se
 
 @pytest.mark.parametrize("form", choices.LEADERBOARD_FORMS)
 @pytest.mark.parametrize("with_all", [True, False])
-def test_each_form_gives_the_means_and_the_values_by_query_to_the_last_digit(form: str, with_all: bool) -> None:
+def test_each_format_preserves_means_and_values_by_query(form: str, with_all: bool) -> None:
     runs = ["bm25"] if form == "trec_eval" else [*BY_QUERY]
     text = written(form, with_all=with_all, runs=runs)
     for given in (form, None):
@@ -586,7 +586,7 @@ def test_each_form_gives_the_means_and_the_values_by_query_to_the_last_digit(for
         assert formats.detect_kind(formats.Source("bm25.txt", data=text.encode())) == "leaderboard"
 
 
-def test_only_known_queries_tell_forms_of_four_columns_apart_and_contradictions_are_refused() -> None:
+def test_known_queries_identify_format_and_contradictions_are_refused() -> None:
     texts = {form: written(form, "AVG_GRADE", False) for form in ("tot", "ir_measures", "rag4reports")}
     for form, text in texts.items():
         assert [board.measure for board in read_board(text)] == ["AVG_GRADE"]
@@ -602,7 +602,7 @@ def test_only_known_queries_tell_forms_of_four_columns_apart_and_contradictions_
     assert refused_board('{"run_id": "a", "topic_id": "tea-1", "measure": "AP", "value": 1}\n{"run_id": "a"}') == [
         "column-missing"
     ]
-    # trec_eval's summary of one run is read if it is asked for.
+    # The trec_eval summary of one run is read if the format is given.
     summary = "runid\tall\tbm25\nnum_q\tall\t3\nmap\tall\t0.25\n"
     assert refused_board(summary, "x.txt") == ["file-of-another-kind"]
     boards = {board.measure: board.rows for board in read_board(summary, "x.txt", "trec_eval")}
@@ -612,13 +612,13 @@ def test_only_known_queries_tell_forms_of_four_columns_apart_and_contradictions_
 def refused_board(
     text: str, name: str = "eval.txt", form: str | None = None, known: Sequence[str] = QUERIES
 ) -> list[str]:
-    """The codes of the refusals."""
+    """Return the codes of all problems."""
     report = Report()
     formats.read_boards(formats.Source(name, data=text.encode()), report, known, form)
     return [problem.code for problem in report.problems]
 
 
-def test_a_wide_table_with_a_repeated_system_is_refused() -> None:
+def test_wide_table_with_repeated_system_is_refused() -> None:
     for text in (
         "run\tnDCG@10\na\t0.1\nb\t0.2\na\t0.3\n", "run\tneed\tnDCG@10\na\tx1\t0.1\na\tx2\t0.3\n",
         "run\tneed\tcriterion\tresult\na\tx1\tm1\t0.1\na\tx2\tm1\t0.3\nb\tx1\tm1\t0.2\n",
@@ -627,7 +627,7 @@ def test_a_wide_table_with_a_repeated_system_is_refused() -> None:
         assert "duplicate-run" in refused_board(text), text
 
 
-def test_a_mean_that_differs_from_the_row_for_all_is_noted_and_the_row_counts() -> None:
+def test_stated_mean_takes_precedence_and_difference_is_noted() -> None:
     report = Report()
     text = written("tot", with_all=False) + "bm25\tnDCG@10\tamean\t0.75\ndense-2\tnDCG@10\tamean\t0.35\n"
     (board,) = formats.read_boards(formats.Source("eval.txt", data=text.encode()), report, QUERIES)
@@ -635,7 +635,7 @@ def test_a_mean_that_differs_from_the_row_for_all_is_noted_and_the_row_counts() 
     assert [note.code for note in report.notes] == ["mean-differs"] and board.per_query == BY_QUERY
 
 
-def test_a_name_with_white_space_is_written_as_jsonl_only() -> None:
+def test_names_with_whitespace_need_jsonl() -> None:
     rows = [("my run", "tea-1", 0.5, 1)]
     with pytest.raises(InputError) as caught:
         formats.write_board_form("tot", "AP", rows, io.StringIO())

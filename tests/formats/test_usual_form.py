@@ -1,4 +1,4 @@
-"""Lines in the usual form, with rankings or ratings: parsed, and refused, as in any other form."""
+"""Parser of graded lines in the usual form: same results as the general parser."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read(data: bytes) -> tuple[list[Any], list[str]]:
 
 
 def parsed(data: bytes) -> tuple[list[Any], list[str]]:
-    """The same as `read`, of lines that are all taken to be in another form."""
+    """Do the same as `read`, with the general parser only."""
 
     def refuse(line: bytes) -> Any:
         raise Refused("not-in-form", "as if it were unusual")
@@ -76,7 +76,7 @@ TWO = [entry("b", 3, 0.1), entry("a", 1, 7)]
 
 
 @pytest.mark.parametrize("compact", [True, False])
-def test_rankings_are_read_in_columns(compact: bool) -> None:
+def test_rankings_are_read_as_columns(compact: bool) -> None:
     data = line(TWO, [], [entry("a", 2, -1e-3)], compact=compact)
     (query,) = read_graded(Source("g.jsonl", data=data), Report())
     found = query.rankings
@@ -86,7 +86,7 @@ def test_rankings_are_read_in_columns(compact: bool) -> None:
     assert (found.rank.tolist(), found.score.tolist()) == ([3, 1, 2], [0.1, 7.0, -1e-3])
 
 
-def test_after_a_good_line_in_another_form_no_other_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usual_parser_is_not_tried_after_valid_unusual_line(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[bytes] = []
 
     def counted(one: bytes) -> Any:
@@ -230,12 +230,12 @@ UNUSUAL = {
 
 
 @pytest.mark.parametrize("data", UNUSUAL.values(), ids=UNUSUAL)
-def test_what_is_unusual_is_read_or_refused_as_by_the_parser(data: bytes) -> None:
+def test_usual_and_general_parser_agree_on_unusual_lines(data: bytes) -> None:
     assert read(data) == parsed(data)
 
 
-def test_the_least_number_of_the_machine_is_no_rank() -> None:
-    # Its amount is no number of the machine.
+def test_smallest_64_bit_integer_is_refused_as_rank() -> None:
+    # Its absolute value does not fit into 64 bits.
     for one in (read, parsed):
         found, said = one(line([entry(rank=-(2**63))]))
         assert not found and "rank" in said[0]
@@ -251,14 +251,14 @@ def test_the_least_number_of_the_machine_is_no_rank() -> None:
         [b"", b'"', b"]", b"[", b"\\", b"7", b"{", b"}", b",", b".", b"e", b"rankings", b'"rankings":[', b"},{"]
     ),
 )
-def test_damage_anywhere_is_seen(lists: list[list[dict[str, Any]]], place: int, sign: bytes) -> None:
+def test_parsers_agree_on_damaged_rankings(lists: list[list[dict[str, Any]]], place: int, sign: bytes) -> None:
     data = line(*lists)
     place %= len(data)
     damaged = data[:place] + sign + data[place + 1 :]
     assert read(damaged) == parsed(damaged)
 
 
-def test_a_line_that_is_refused_names_no_grader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_line_adds_no_grader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_LIMIT_SYSTEMS", "1")
     refused = graded(rated([0, 5]), rated([1, 9]))
     one, other = graded(rated([0, 5])), graded(rated([0, 5], INFO | {"prompt_class": "Q"}))
@@ -272,7 +272,7 @@ def test_a_line_that_is_refused_names_no_grader(monkeypatch: pytest.MonkeyPatch)
     st.integers(0, 10_000),
     st.sampled_from([b"", b'"', b"]", b"\\", b"7", b"self_ratings", b'"self_ratings":[']),
 )
-def test_damage_anywhere_in_ratings_is_seen(ratings: list[list[int]], place: int, sign: bytes) -> None:
+def test_parsers_agree_on_damaged_ratings(ratings: list[list[int]], place: int, sign: bytes) -> None:
     data = graded(*map(rated, ratings))
     place %= len(data)
     damaged = data[:place] + sign + data[place + 1 :]

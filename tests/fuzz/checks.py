@@ -48,7 +48,7 @@ def fuzzed(few: int) -> settings:
 
 
 class Hang(BaseException):
-    """An input took more than its time. Handlers of ordinary errors do not catch this."""
+    """An input took too long. Handlers of ordinary errors do not catch this."""
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def in_time() -> Iterator[None]:
     """Stop an input that takes more than its CPU time.
 
     Raises:
-        Hang: the input took more.
+        Hang: the input took too long.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -154,13 +154,13 @@ class Bench:
                 project.close()
 
     def tries(self, act: Callable[[Project], object], names: Sequence[str] = ()) -> bool:
-        """Rehearse an act, then undo it. A refusal must be clear and commit nothing; else the tables must be sound.
+        """Rehearse an action, then undo it. A refusal must be clear and commit nothing; else the tables must be sound.
 
         Args:
-            names: of the files that were sent.
+            names: names of the uploaded files.
 
         Returns:
-            Whether the act was accepted.
+            Whether the action was accepted.
         """
         try:
             with in_time():
@@ -168,7 +168,7 @@ class Bench:
             sound(self.rehearsal)
         except WorkbenchError as error:
             refused_well(error, names)
-            assert not self.rehearsal.committed, f"a refused input committed a part: {error}"
+            assert not self.rehearsal.committed, f"a refused input was partly committed: {error}"
             return False
         finally:
             self.rehearsal.undo()
@@ -195,7 +195,7 @@ def refused_well(error: WorkbenchError, names: Sequence[str] = ()) -> None:
     for message in (error, *(error.problems if isinstance(error, FileError) else ())):
         one_line(str(message))
     plain = all(name.isprintable() and len(name) < 100 for name in names)
-    assert not names or not plain or any(name in str(error) for name in names), f"no file is named: {error}"
+    assert not names or not plain or any(name in str(error) for name in names), f"the error names no file: {error}"
 
 
 _IDS = (("queries", "query_id"), ("passages", "passage_id"), ("questions", "question_id"), ("runs", "name"),
@@ -209,7 +209,7 @@ RULES: tuple[tuple[str, Sequence[tuple[str, str]], str], ...] = (
     ("control character in a name", _IDS, r"regexp_matches({0}, '[\p{{Cc}}\p{{Zl}}\p{{Zp}}]')"),
     ("blank or long name", _IDS, "trim({0}) = '' OR length({0}) > 1000"),
     ("control character in a text", _TEXTS, r"regexp_matches({0}, '[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')"),
-    # The text of a question with its key and choices has them after \x1f.
+    # The text of a question contains its key and choices after \x1f.
     (
         "control character in a question",
         (("question_texts", "text"),),

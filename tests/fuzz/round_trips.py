@@ -153,7 +153,7 @@ def goes_round(kind: str, source: formats.Source) -> bool:
         if kind == "graded":
             assert _grades(again) == _grades(found)
         else:
-            assert again == found, f"{name} says something else when it is read"
+            assert again == found, f"{name} differs when it is read again"
     return True
 
 

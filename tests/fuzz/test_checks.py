@@ -19,7 +19,7 @@ from tests.fuzz.checks import Bench, Hang, goes_out, in_time, one_line
         "rankings SET score = 'inf'::DOUBLE", "grades SET rating = 99",
     ],
 )  # fmt: skip
-def test_a_change_and_a_value_without_a_use_are_noticed(bench: Bench, change: str) -> None:
+def test_changes_and_unusable_values_are_detected(bench: Bench, change: str) -> None:
     changed = []
 
     def act(project: Project) -> None:
@@ -32,7 +32,7 @@ def test_a_change_and_a_value_without_a_use_are_noticed(bench: Bench, change: st
     assert changed == [True] and bench.content(bench.rehearsal) == bench.before
 
 
-def test_an_export_with_a_number_that_is_not_finite_is_noticed(bench: Bench) -> None:
+def test_export_of_non_finite_number_is_detected(bench: Bench) -> None:
     with bench.copy() as project:
         with project.transaction() as cursor:
             cursor.execute("UPDATE board_scores SET score = 'nan'::DOUBLE")
@@ -40,7 +40,7 @@ def test_an_export_with_a_number_that_is_not_finite_is_noticed(bench: Bench) -> 
             goes_out(project)
 
 
-def test_a_part_of_a_refused_input_is_noticed(bench: Bench) -> None:
+def test_partial_commit_of_refused_input_is_detected(bench: Bench) -> None:
     def half(project: Project) -> None:
         with project.transaction() as cursor:
             cursor.execute("UPDATE queries SET text = 'half'")
@@ -51,7 +51,7 @@ def test_a_part_of_a_refused_input_is_noticed(bench: Bench) -> None:
     assert bench.content(bench.rehearsal) == bench.before
 
 
-def test_an_unreadable_message_and_a_hang_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_messages_and_hangs_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     for message in ("two\nlines", "a\x1bcolour", "a\u2028separator", "half \udcff", "long" * 999):
         with pytest.raises(AssertionError):
             one_line(message)

@@ -39,7 +39,7 @@ GOOD: dict[str, tuple[str, ...]] = {
     "baseline": ("r1",),
 }  # fmt: skip
 """Valid values in the project, by the name of a parameter."""
-# The last ones never end or have no writer: a command that reads one completely hangs.
+# The last three never end or have no writer: a command that reads one completely hangs.
 PATHS = ("sent-0",) * 8 + ("missing", ".", "/dev/null", "a" * 300, "out.csv", "/dev/zero", "pipe", "/proc/self/mem")
 SIZES = ("0", "1", "2", "5", "-1", str(2**31), str(2**63), "9" * 40, "nan", "inf", "1e308", "x")
 # Texts that a shell can pass on, and that cannot name files outside the folder.
@@ -101,7 +101,7 @@ def _value(draw: DrawFn, parameter: click.Parameter) -> str:
     return draw(st.sampled_from(("q0", "r1", "assessors", "nDCG@10")) | HOSTILE)
 
 
-def test_a_command_ends_with_a_code_and_says_why(bench: Bench) -> None:
+def test_command_exits_with_code_and_one_line_reason(bench: Bench) -> None:
     @fuzzed(25)
     @given(command_lines())
     def holds(line: tuple[str, list[str], File]) -> None:
@@ -115,7 +115,7 @@ def test_a_command_ends_with_a_code_and_says_why(bench: Bench) -> None:
             lines = err.split("\n")[:-1]
             said = [number for number, line in enumerate(lines) if line.startswith("exam: ")]
             assert not said or said[-1] == len(lines) - 1, f"a message is not one line: {err}"
-            assert not code or said or "Usage: " in err, f"a command fails and does not say why: {err}"
+            assert not code or said or "Usage: " in err, f"a command fails without a reason: {err}"
             assert len(lines) <= MOST_LINES or "Usage: " in err, err
             for text in lines:
                 one_line(text)

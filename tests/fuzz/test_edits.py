@@ -25,7 +25,7 @@ READS_KEYS = GraderSpec("reads keys", "choice", "none", parameters={"reads": ["a
 QUESTION = "q0/x0"
 NUMBERS = (0, 1, 3, 5, 6, -1, 2**40)
 WEIGHTS = (0.0, 1.0, -1.0, 0.5, 1e-320, 1e16, 1e308, -1e308, math.nan, math.inf, -math.inf, float(2**62))
-# A shell passes half characters on.
+# A shell passes on half characters.
 WORDS = texts() | st.sampled_from(("Why?", "What?", LONE))
 FIELDS = st.fixed_dictionaries(
     {},
@@ -68,11 +68,11 @@ def _do(project: Project, act: str, fields: dict[str, Any], text: str, number: i
         assert math.isfinite(kept.weight)
         asked = READS_KEYS.asked_text(kept)
         written = GraderInput((kept.text or "").strip(), kept.answer_key or "", kept.choices)
-        assert asked is None or GraderInput.read(asked, READS_KEYS.reads) == written, "a grader is asked something else"
+        assert asked is None or GraderInput.read(asked, READS_KEYS.reads) == written, "a grader gets another question"
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_an_edit_is_refused_as_a_whole_or_sound(bench: Bench, act: str) -> None:
+def test_edit_is_refused_completely_or_sound(bench: Bench, act: str) -> None:
     lines = st.lists(WORDS, min_size=1, max_size=3).map("\n".join)
 
     @fuzzed(8)
@@ -89,7 +89,7 @@ def test_an_edit_is_refused_as_a_whole_or_sound(bench: Bench, act: str) -> None:
     assert bench.tries(lambda project: _do(project, act, *plain))
 
 
-def test_an_edited_bank_goes_out_and_comes_again(bench: Bench) -> None:
+def test_edited_bank_survives_export_and_import(bench: Bench) -> None:
     @fuzzed(4)
     @given(FIELDS)
     @example({"text": "=cmd|' /C calc'!A0", "answer_key": "a|b", "choices": ("a|b", "\\&"), "note": "'=1"})
@@ -127,13 +127,13 @@ POLICIES = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-def test_a_measure_and_scoring_settings_are_refused_or_give_numbers(bench: Bench) -> None:
+def test_measures_and_settings_are_refused_or_give_numbers(bench: Bench) -> None:
     @fuzzed(60)
     @given(st.sampled_from(NAMES) | SPOILT, POLICIES, st.sampled_from(("exam", "assessors", "official")) | texts())
     def holds(name: str, settings: dict[str, Any], source: str) -> None:
         try:
             measure = parse_measure(name)
-            assert str(parse_measure(str(measure))) == str(measure), "a standard name names another measure"
+            assert str(parse_measure(str(measure))) == str(measure), "the standard name denotes a different measure"
             found = leaderboard(bench.rehearsal, name, source, Policy(**settings))
         except WorkbenchError as error:
             refused_well(error)

@@ -42,7 +42,7 @@ def _goes_through(bench: Bench, file: File, options: Options, preview: bool = Fa
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_FILE)
-def test_a_file_is_refused_as_a_whole_or_imported_sound(bench: Bench, kind: str) -> None:
+def test_file_is_refused_completely_or_imported_soundly(bench: Bench, kind: str) -> None:
     @fuzzed(8)
     @given(files(kind), OPTIONS, st.booleans())
     def holds(file: File, options: Options, preview: bool) -> None:
@@ -53,18 +53,18 @@ def test_a_file_is_refused_as_a_whole_or_imported_sound(bench: Bench, kind: str)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.kind}-{form.name}")
-def test_every_form_is_accepted_before_it_is_spoilt(bench: Bench, form: Form) -> None:
+def test_every_valid_form_is_accepted(bench: Bench, form: Form) -> None:
     file = File(form.kind, form.name, written(form.content).encode())
     assert _goes_through(bench, file, PLAIN)
     assert goes_round(file.kind, Source(file.name, data=file.data))
 
 
 @pytest.mark.parametrize("case", CORPUS)
-def test_every_file_that_once_failed_holds(bench: Bench, case: str) -> None:
+def test_files_that_once_failed_are_handled(bench: Bench, case: str) -> None:
     _goes_through(bench, CORPUS[case], PLAIN)
 
 
-def test_what_is_imported_goes_out_and_comes_again(bench: Bench) -> None:
+def test_imported_files_survive_export_and_import(bench: Bench) -> None:
     @fuzzed(8)
     @given(files())
     def holds(file: File) -> None:
@@ -80,7 +80,7 @@ def test_what_is_imported_goes_out_and_comes_again(bench: Bench) -> None:
 
 @fuzzed(100)
 @given(files(), st.one_of(st.none(), st.sampled_from(NAMES), texts()))
-def test_a_guess_is_a_known_kind(file: File, name: str | None) -> None:
+def test_detected_kind_is_known_or_none(file: File, name: str | None) -> None:
     with in_time():
         assert detect_kind(Source(file.name if name is None else name, data=file.data)) in (None, *KINDS_OF_FILE)
 
@@ -101,7 +101,7 @@ for size in (1, 8 << 20):
 """
 
 
-def test_files_that_expand_need_little_memory() -> None:
+def test_expanding_files_need_little_memory() -> None:
     done = subprocess.run(
         [sys.executable, "-c", BOMBS],
         cwd=ROOT,

@@ -1,1 +1,1 @@
-"""Tests of what turns texts into grades."""
+"""Tests of the graders."""

@@ -1,4 +1,4 @@
-"""Keys belong to hosts: which key goes where, and which folders and names of models may be used by whom."""
+"""Access to keys, endpoints and models: keys per host, visitors' limits and shared servers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A function that sets endpoints up as the owner of a server does."""
+    """Return a function that configures endpoints as a server owner does."""
 
     def write(toml: str) -> None:
         (tmp_path / "endpoints.toml").write_text(toml)
@@ -50,18 +50,18 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def asked(server: EndpointServer, who: graders.Access = graders.OWNER, model: str = "m", **parameters: object) -> str:
-    """Ask a grader behind an endpoint one question as somebody; returns the authorization that arrived."""
+    """Grade one pair at an endpoint with the given access; return the authorization header received."""
     with graders.use_access(who):
         grader = graders.make_grader("self-rating", {"model": model, "base_url": server.url, **parameters})
-    # Jobs ask in threads of their own, where nobody acts.
+    # Outside `use_access`, because jobs make calls in threads without an access.
     grade = graders.try_pair(grader, GraderInput("What is gold?"), "Gold is a metal.").grade
     assert grade.rating is not None
     return server.seen[-1].headers["authorization"]
 
 
-class TestKeysBelongToHosts:
+class TestKeysPerHost:
     @pytest.mark.parametrize("variable", ["MY_DB_PASSWORD", "HOME", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"])
-    def test_variables_go_only_to_their_own_addresses(self, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    def test_key_variables_go_only_to_their_hosts(self, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
         monkeypatch.setenv(variable, SECRET)
         with EndpointServer() as server:
             assert asked(server, key_variable=variable) == "Bearer no-key"
@@ -73,7 +73,7 @@ class TestKeysBelongToHosts:
     @pytest.mark.parametrize(
         "name", ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS", "OPENAI_ADMIN_KEY", "OPENAI_API_KEY"]
     )
-    def test_variables_of_the_client_go_only_to_openai(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def test_client_variables_go_only_to_openai(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         monkeypatch.setenv(name, f"X-Gateway: {SECRET}" if name == "OPENAI_CUSTOM_HEADERS" else SECRET)
         with EndpointServer() as server:
             asked(server)
@@ -90,7 +90,7 @@ class TestKeysBelongToHosts:
             ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
         ],
     )
-    def test_a_known_key_goes_to_its_host(
+    def test_known_key_goes_to_its_host(
         self, monkeypatch: pytest.MonkeyPatch, address: str, variable: str | None
     ) -> None:
         monkeypatch.setenv(variable or "OPENAI_API_KEY", SECRET)
@@ -99,7 +99,7 @@ class TestKeysBelongToHosts:
     @pytest.mark.parametrize(
         "address",
         [
-            "http://api.openai.com/v1",  # readable on the way
+            "http://api.openai.com/v1",  # not encrypted
             "https://api.openai.com:8443/v1",
             "https://api.openai.com.mine.example/v1",
             "https://mine.example/api.openai.com/v1",
@@ -108,12 +108,12 @@ class TestKeysBelongToHosts:
             "https://api.groq.com/openai/v1",
         ],
     )
-    def test_it_goes_to_none_that_only_looks_like_it(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    def test_lookalike_addresses_get_no_key(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
         with pytest.raises(WorkbenchError):
             access.key_for(address, "m", "OPENAI_API_KEY", graders.OWNER)
 
-    def test_keys_go_to_their_addresses_alone_and_one_module_reads_them(self) -> None:
+    def test_keys_go_only_to_their_addresses_and_one_module_reads_them(self) -> None:
         who = graders.Access(any_address=True, typed={"https://mine.example:443": SECRET})
         assert access.key_for("https://mine.example/v1", "m", None, who).key == SECRET
         for other in ("http://mine.example/v1", "https://mine.example:8443/v1", "https://other.example/v1"):
@@ -132,8 +132,8 @@ class TestKeysBelongToHosts:
         assert readers == {"_access.py"}
 
 
-class TestWhatAVisitorMay:
-    def test_visitors_ask_offered_endpoints_within_their_limits(self, offer: Any) -> None:
+class TestVisitorAccess:
+    def test_visitors_use_offered_endpoints_within_limits(self, offer: Any) -> None:
         with EndpointServer() as ours, EndpointServer() as other:
             offer(f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\nmodels = ["m", "n"]')
             assert asked(ours, graders.VISITOR) == f"Bearer {SECRET}"
@@ -165,11 +165,11 @@ class TestWhatAVisitorMay:
             assert not ours.seen
 
     @pytest.mark.parametrize("field", ["model", "messages", "prompt"])
-    def test_further_fields_are_no_way_to_another_model(self, field: str) -> None:
+    def test_further_fields_cannot_change_model(self, field: str) -> None:
         with refusal("invalid-further-fields", field):
             graders.make_grader("self-rating", {"model": "m", "back_end": "openai", "extra": {field: "expensive"}})
 
-    def test_asking_once_keeps_to_the_owners_caps(self, offer: Any, project: Project) -> None:
+    def test_trials_respect_the_owners_caps(self, offer: Any, project: Project) -> None:
         with EndpointServer() as ours:
             start = f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
             question = GraderInput("What is gold?", "a metal")
@@ -191,16 +191,16 @@ class TestWhatAVisitorMay:
                 graders.try_pair(two_calls, question, "Gold is a metal.", trial_control(project, two_calls))
             assert len(ours.seen) == 1
 
-    def test_visitors_get_no_keys_of_the_environment(self, offer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_visitors_get_no_environment_keys(self, offer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         offer('[endpoints.Ours]\nbase_url = "http://gpu.example:8000/v1"')
         assert access.key_for("http://gpu.example:8000/v1/", "m", None, graders.VISITOR).key is None
         end = EndpointBackEnd("m", "http://gpu.example:8000/v1")
-        assert end._key() == "no-key", "it is asked without one, though it is not on this computer"
+        assert end._key() == "no-key", "a remote endpoint without a key must be usable"
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
         with refusal("address-not-offered", kind=GradingError):
             access.key_for("https://api.openai.com/v1", "m", "OPENAI_API_KEY", graders.VISITOR)
 
-    def test_calls_in_flight_calls_and_money_stay_within_the_owners_limits(self, project: Project, offer: Any) -> None:
+    def test_jobs_respect_the_owners_limits(self, project: Project, offer: Any) -> None:
         questions = [Question(f"q1/{n}", "q1", f"What is {n}?") for n in range(12)]
         fill(project, questions, {}, {"one": {"q1": ["p1"]}})
         latency = 0.05
@@ -216,10 +216,10 @@ class TestWhatAVisitorMay:
             begun = sorted(seen.at for seen in server.seen)
             assert all(third - first >= 0.9 * latency for first, third in zip(begun, begun[2:], strict=False))
             run_job(project, grader, Request(max_calls=2), "ann")
-            assert len(server.seen) == 7, "a person may ask for less"
+            assert len(server.seen) == 7, "a request may set a lower limit"
 
 
-class TestSettingUp:
+class TestEndpointSetup:
     def test_a_file_or_secrets_offer_endpoints(
         self, offer: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
@@ -259,17 +259,17 @@ class TestSettingUp:
             ("[endpoints.A]\nbase_url = SECRETWORD", "cannot-read-endpoints", "EXAM_ENDPOINTS"),
         ],
     )
-    def test_nonsense_is_named_without_its_value(self, offer: Any, toml: str, code: str, value: str) -> None:
+    def test_error_names_setting_but_not_value(self, offer: Any, toml: str, code: str, value: str) -> None:
         offer(toml)
         with refusal(code, value) as refused:
             graders.offered_endpoints()
         assert "SECRETWORD" not in str(refused.value)
 
 
-class TestWhatIsStored:
-    """A project may have been written by anybody: what it names binds no key to a host."""
+class TestStoredGraders:
+    """Anyone may have written a project, so its settings bind no key to a host."""
 
-    def test_a_stored_grader_gets_no_key_of_another_address_and_fetches_no_model(self, project: Project) -> None:
+    def test_stored_grader_gets_no_other_key_and_downloads_no_model(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
         with EndpointServer() as server:
             parameters = {"model": "m", "base_url": server.url, "key_variable": "MY_DB_PASSWORD"}
@@ -285,7 +285,7 @@ class TestWhatIsStored:
             with refusal("model-not-offered"):
                 graders.make_grader("self-rating", {"model": "anybody/huge-model"})
 
-    def test_an_address_elsewhere_is_not_asked_at_all(self, project: Project) -> None:
+    def test_stored_remote_address_gets_no_calls(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
         parameters = {"model": "m", "base_url": "https://mine.example/v1", "key_variable": "MY_DB_PASSWORD"}
         spec = save_named_grader(project, "mine", "self-rating", parameters, "ann").spec
@@ -296,7 +296,7 @@ class TestWhatIsStored:
         assert mentions(final.message, "MY_DB_PASSWORD") and mentions(final.message, "mine.example")
 
 
-class TestModelsOfThisComputer:
+class TestLocalModels:
     def model(self, folder: Path) -> Path:
         folder.mkdir(parents=True)
         (folder / "config.json").write_text("{}")
@@ -307,7 +307,7 @@ class TestModelsOfThisComputer:
             model_identity(name)
         return str(refused.value)
 
-    def test_a_visitor_learns_of_no_path_if_it_exists(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_visitors_cannot_probe_paths(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         root = tmp_path / "models"
         self.model(root / "ours")
         self.model(tmp_path / "private" / "model")
@@ -322,9 +322,9 @@ class TestModelsOfThisComputer:
         assert len({self.refusal(name) for name in tried}) == 1
         with graders.use_access(graders.VISITOR):
             assert model_identity(str(root / "ours")).startswith("ours@sha256:")
-        assert model_identity(str(tmp_path / "private" / "model")).startswith("model@sha256:"), "the owner may"
+        assert model_identity(str(tmp_path / "private" / "model")).startswith("model@sha256:"), "owner: allowed"
 
-    def test_what_may_be_used_is_offered(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_allowed_models_are_offered(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ours = self.model(tmp_path / "a" / "ours")
         self.model(tmp_path / "b" / "too")
         monkeypatch.setenv("EXAM_MODEL_FOLDERS", f"{tmp_path / 'a'}{os.pathsep}{tmp_path / 'gone'}")
@@ -334,7 +334,7 @@ class TestModelsOfThisComputer:
             assert model_identity("google/flan-t5-small") == "google/flan-t5-small"
 
     @pytest.mark.parametrize("revision", ["../../../../etc", "/etc/passwd", "a/../b", "a\nb"])
-    def test_a_revision_is_no_way_to_other_files(self, revision: str) -> None:
+    def test_revision_cannot_reach_other_files(self, revision: str) -> None:
         with refusal("invalid-revision"):
             graders.make_grader("self-rating", {"model": "google/flan-t5-large", "revision": revision})
 
@@ -354,7 +354,7 @@ class TestUnsharedLocalhost:
             {"headers": {"Host": "[::1]:8501", "Origin": "http://[::1]:8501"}, "peer": "::1"},
         ],
     )
-    def test_one_person_at_this_computer(self, facts: dict[str, Any]) -> None:
+    def test_single_local_person_is_unshared(self, facts: dict[str, Any]) -> None:
         assert graders.unshared_localhost(**LOCAL | facts)
 
     @pytest.mark.parametrize(
@@ -377,17 +377,17 @@ class TestUnsharedLocalhost:
             *({"headers": HEADERS | {name: "x"}} for name in access.FORWARDED),
         ],
     )
-    def test_any_sign_of_others_makes_it_shared(self, facts: dict[str, Any]) -> None:
+    def test_any_sign_of_other_people_means_shared(self, facts: dict[str, Any]) -> None:
         assert not graders.unshared_localhost(**LOCAL | facts)
 
     @pytest.mark.parametrize(("value", "unshared"), [("1", False), ("yes", False), ("0", True), ("", True)])
-    def test_the_owner_can_share_it_anyway(self, monkeypatch: pytest.MonkeyPatch, value: str, unshared: bool) -> None:
+    def test_owner_can_mark_server_shared(self, monkeypatch: pytest.MonkeyPatch, value: str, unshared: bool) -> None:
         monkeypatch.setenv("EXAM_SHARED", value)
         assert graders.unshared_localhost(**LOCAL) == unshared
 
     CONTAINER = LOCAL | {"address": "0.0.0.0", "peer": "172.18.0.1"}
 
-    def test_the_owner_can_say_that_one_person_uses_a_container(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_owner_can_declare_container_unshared(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for value, unshared in {"0": True, "no": True, "": False, " ": False, "1": False}.items():
             monkeypatch.setenv("EXAM_SHARED", value)
             assert graders.unshared_localhost(**self.CONTAINER) == unshared, value
@@ -404,12 +404,12 @@ class TestUnsharedLocalhost:
             *({"headers": HEADERS | {name: "x"}} for name in access.FORWARDED),
         ],
     )
-    def test_signs_of_people_count_in_containers(self, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any]) -> None:
+    def test_other_people_make_container_shared(self, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any]) -> None:
         monkeypatch.setenv("EXAM_SHARED", "0")
         assert not graders.unshared_localhost(**self.CONTAINER | facts)
 
 
-def test_the_person_who_sets_a_grader_up_gives_access_to_secrets(
+def test_grader_uses_access_of_its_creator(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(access.providers, "access", lambda: graders.VISITOR)
@@ -423,7 +423,7 @@ def test_the_person_who_sets_a_grader_up_gives_access_to_secrets(
         access.key_for("https://mine.example/v1", "m", "THE_KEY", graders.OWNER)
 
 
-def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tmp_path: Path) -> None:
+def test_typed_key_is_never_stored_or_reported(project: Project, tmp_path: Path) -> None:
     fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
     lines: list[str] = []
     with EndpointServer() as server:
@@ -441,7 +441,7 @@ def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tm
     assert all(SECRET.encode() not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-class TestAtAShell:
+class TestCommandLine:
     @pytest.fixture
     def run(self, project: Project) -> Any:
         fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
@@ -452,7 +452,7 @@ class TestAtAShell:
 
         return run
 
-    def test_who_names_both_binds_them_for_this_command_and_not_for_the_project(self, run: Any) -> None:
+    def test_address_and_key_options_apply_to_one_command(self, run: Any) -> None:
         with EndpointServer() as server:
             both = ("--base-url", server.url, "--set", "key_variable=MY_DB_PASSWORD")
             saved = run("graders", "add", "mine", "--grader", "self-rating", "--model", "m", *both)
@@ -463,14 +463,14 @@ class TestAtAShell:
         sent = [seen.headers["authorization"] for seen in server.seen]
         assert sent == [f"Bearer {SECRET}", *["Bearer no-key"] * 3]
 
-    def test_the_usual_address_gets_the_variable_that_is_named(self, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_default_address_gets_the_named_key(self, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         with EndpointServer() as server:
             monkeypatch.setenv("OPENAI_BASE_URL", server.url)
             named = ("--back-end", "openai", "--model", "m", "--set", "key_variable=MY_DB_PASSWORD")
             assert run("graders", "test", "--grader", "self-rating", *named).exit_code == 0
         assert server.seen[0].headers["authorization"] == f"Bearer {SECRET}"
 
-    def test_drafting_follows_the_same_rules_and_a_refusal_says_what_to_do(self, run: Any) -> None:
+    def test_generating_follows_key_rules_and_refusal_gives_fix(self, run: Any) -> None:
         address = ("--model", "m", "--base-url", "https://mine.example/v1")
         found = run("graders", "test", "--grader", "self-rating", *address)
         assert found.exit_code == 1
@@ -484,7 +484,7 @@ class TestAtAShell:
 
 
 @pytest.mark.parametrize("name", ["loop", "loop/x", "x" * 300, "y" * 5000])
-def test_an_unreadable_folder_is_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_unreadable_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     monkeypatch.setenv("EXAM_MODEL_FOLDERS", f"{tmp_path}:{tmp_path / 'loop'}")
     for who in (graders.VISITOR, graders.OWNER):
@@ -493,12 +493,12 @@ def test_an_unreadable_folder_is_refused_in_words(tmp_path: Path, monkeypatch: p
     assert graders.offered_models() == []
 
 
-def test_a_home_of_nobody_is_refused_in_words() -> None:
+def test_unknown_home_folder_is_refused() -> None:
     with pytest.raises(WorkbenchError):
         graders.make_grader("self-rating", {"model": "~nobody-of-that-name/model"})
 
 
-def test_a_saved_grader_whose_folder_is_gone_does_not_break_lists(project: Project, tmp_path: Path) -> None:
+def test_saved_grader_without_folder_does_not_break_lists(project: Project, tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     project.write(
         lambda cursor: cursor.execute(

@@ -1,4 +1,4 @@
-"""The embedded grader with its real model, and the vectors that a project keeps."""
+"""The embedding grader with its real model, and the vectors stored in a project."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PAIRS = [(question, passage) for question in QUESTIONS for passage in PASSAGES]
 
 @pytest.fixture(autouse=True)
 def fresh_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test encodes for itself."""
+    """Start every test with an empty cache."""
     monkeypatch.setattr(embedding, "_CACHE", EncodingCache(embedding.CACHE_BYTES))
 
 
@@ -69,7 +69,7 @@ def grades(
 
 @pytest.fixture(scope="module")
 def found() -> dict[Pair, Grade]:
-    """All pairs, graded at once, for tests that only read."""
+    """Return the grades of all pairs, shared by tests that only read them."""
     return grades(PAIRS)
 
 
@@ -78,7 +78,7 @@ def cosine(grade: Grade) -> float:
     return float(grade.raw)
 
 
-def test_the_answering_passage_wins_by_its_nearest_sentence(found: dict[Pair, Grade]) -> None:
+def test_answering_passage_wins_by_its_nearest_sentence(found: dict[Pair, Grade]) -> None:
     assert sorted(found) == sorted(PAIRS)
     for question, best in ((1, 11), (2, 13), (3, 14)):
         assert max(PASSAGES, key=lambda p, q=question: cosine(found[q, p])) == best
@@ -97,14 +97,14 @@ def test_the_answering_passage_wins_by_its_nearest_sentence(found: dict[Pair, Gr
 
 @given(st.lists(st.integers(-99, 99), min_size=5, max_size=5, unique=True))
 @settings(max_examples=examples(20))
-def test_the_rating_is_the_number_of_cuts_that_the_stored_cosine_reaches(hundredths: list[int]) -> None:
+def test_rating_counts_cuts_reached_by_stored_cosine(hundredths: list[int]) -> None:
     cuts = tuple(sorted(value / 100 for value in hundredths))
     for grade in grades(PAIRS, cuts=cuts).values():
         assert grade.rating == sum(cut <= cosine(grade) for cut in cuts)
         assert grade.confidence is not None and 0 <= grade.confidence <= 1
 
 
-def test_grades_depend_on_no_order_or_cache(found: dict[Pair, Grade], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_grades_ignore_order_and_cache(found: dict[Pair, Grade], monkeypatch: pytest.MonkeyPatch) -> None:
     shuffled = PAIRS.copy()
     random.Random(5).shuffle(shuffled)
     monkeypatch.setattr(embedding, "_CACHE", EncodingCache(0))
@@ -121,7 +121,7 @@ def test_grades_depend_on_no_order_or_cache(found: dict[Pair, Grade], monkeypatc
     assert small._bytes <= 6000
 
 
-def test_a_second_call_encodes_nothing_and_batches_keep_the_order_of_the_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_call_encodes_nothing_and_batches_keep_pair_order(monkeypatch: pytest.MonkeyPatch) -> None:
     count = embedding.BLOCK + 6
     passages = {key: f"Passage number {key}." for key in range(count)}
     asked = [(1, key) for key in range(count)]
@@ -137,7 +137,7 @@ def test_a_second_call_encodes_nothing_and_batches_keep_the_order_of_the_pairs(m
 
 
 @pytest.mark.parametrize("empty", ["", " \n\t"])
-def test_an_empty_text_has_failed_and_is_not_zero(empty: str) -> None:
+def test_empty_question_or_passage_fails(empty: str) -> None:
     found = grades([(1, 1), (1, 2), (2, 1)], {1: "Why?", 2: empty}, {1: "Because.", 2: empty})
     assert found[1, 1].status == "graded"
     for pair, what in (((1, 2), "passage"), ((2, 1), "question")):
@@ -204,7 +204,7 @@ def test_unusable_cuts_are_refused(cuts: Any) -> None:
         EmbeddingGrader(cuts)
 
 
-def test_the_fingerprint_holds_model_and_cuts_and_names_are_those_of_the_registry() -> None:
+def test_fingerprint_covers_model_and_cuts_and_names_match_registry() -> None:
     spec = make_grader("embedding", {}).spec
     assert (spec.method, spec.model) == ("embedding", "all-MiniLM-L6-v2@sha256:53aa51172d14")
     assert spec.kinds == KINDS
@@ -216,7 +216,7 @@ def test_the_fingerprint_holds_model_and_cuts_and_names_are_those_of_the_registr
         make_grader("embedding", {"cut": [1]})
     assert all(name == kind.name and kind.title and kind.about for name, kind in GRADERS.items())
     for told in ({kind.title for kind in GRADERS.values()}, {kind.about for kind in GRADERS.values()}):
-        assert len(told) == len(GRADERS), "no two are described alike"
+        assert len(told) == len(GRADERS), "graders must have distinct titles and descriptions"
 
 
 def _fail(*_: object) -> None:
@@ -244,7 +244,7 @@ filled = filled_project(fill_texts)
 
 @pytest.fixture(autouse=True)
 def encoded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The texts that the model was asked for, in a process that remembers none."""
+    """Yield the list of texts that the model encodes, starting with an empty cache."""
     seen: list[str] = []
     encode = minilm.Encoder.encode
 
@@ -258,7 +258,7 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a new process begins."""
+    """Empty the cache, as in a new process."""
     monkeypatch.setattr(embedding, "_CACHE", EncodingCache(embedding.CACHE_BYTES))
 
 
@@ -291,7 +291,7 @@ def test_only_new_wordings_are_encoded(filled: Project, encoded: list[str], monk
     assert encoded == ["What temperature has Venus?"]
 
 
-def test_a_trial_uses_and_extends_vectors(filled: Project, encoded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trial_uses_and_extends_vectors(filled: Project, encoded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     grade(filled)
     draft = replace(HOT, text="Is Venus warm?")
     forget(monkeypatch)
@@ -301,13 +301,13 @@ def test_a_trial_uses_and_extends_vectors(filled: Project, encoded: list[str], m
     assert encoded == ["Is Venus warm?"]
     forget(monkeypatch)
     encoded.clear()
-    # Other cut points are another grader, which has every text encoded already.
+    # Different cut points make a different grader, but the vectors stay valid.
     other = make_grader("embedding", {"cuts": [0.1, 0.2, 0.3, 0.4, 0.5]})
     assert grading.run_job(filled, other, grading.Request(trial=(draft,)), "ann").graded == len(KEPT_PASSAGES)
     assert encoded == []
 
 
-def test_if_everything_is_kept_the_model_is_not_loaded(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_is_not_loaded_if_all_vectors_are_stored(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     grade(filled)
     forget(monkeypatch)
     monkeypatch.setattr(minilm, "load_encoder", lambda folder: pytest.fail("the model was loaded"))
@@ -315,7 +315,7 @@ def test_if_everything_is_kept_the_model_is_not_loaded(filled: Project, monkeypa
     assert grading.run_job(filled, other, grading.Request(), "ann").graded == 2 * len(KEPT_PASSAGES)
 
 
-def test_grades_from_kept_vectors_are_those_of_fresh_ones(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_vectors_give_the_same_grades(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [replace(HOT, text=text) for text in ("How warm is it?", "When does the market open?", "What hides it?")]
     with_kept, without = [], []
     for found in (with_kept, without):
@@ -332,7 +332,7 @@ def test_grades_from_kept_vectors_are_those_of_fresh_ones(filled: Project, monke
     assert len(with_kept) == (2 + len(others)) * len(KEPT_PASSAGES)
 
 
-def test_vectors_are_those_of_the_encoder(filled: Project, encoded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_vectors_match_encoder(filled: Project, encoded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     grade(filled)
     fresh = minilm.load_encoder(minilm.model_folder()).encode(list(KEPT_PASSAGES.values()))
     kept = filled.rows("SELECT vector FROM text_vectors WHERE role = 'passage'")
@@ -348,7 +348,7 @@ def test_vectors_are_those_of_the_encoder(filled: Project, encoded: list[str], m
     assert {one.encoder for one in grading.count_vectors(filled)} == {"another model", embedding.ENCODER}
 
 
-def test_what_another_project_left_in_memory_is_kept_here_too(filled: Project, encoded: list[str]) -> None:
+def test_cached_vectors_are_stored_in_each_project(filled: Project, encoded: list[str]) -> None:
     grade(filled)
     grading.drop_vectors(filled)
     encoded.clear()
@@ -358,14 +358,14 @@ def test_what_another_project_left_in_memory_is_kept_here_too(filled: Project, e
     assert {(one.role, one.texts) for one in grading.count_vectors(filled)} == {("passage", 3), ("question", 1)}
 
 
-def test_each_text_is_kept_once(filled: Project) -> None:
+def test_each_vector_is_stored_once(filled: Project) -> None:
     grade(filled)
     grade(filled, trial=(replace(HOT, text="Is Venus warm?"),))
     ProjectVectors(filled).put(embedding.ENCODER, "passage", {})
     assert filled.value("SELECT count(*) - count(DISTINCT (role, digest)) FROM text_vectors") == 0
 
 
-def test_the_command_says_what_is_kept_and_drops_it(filled: Project) -> None:
+def test_vectors_command_counts_and_drops_vectors(filled: Project) -> None:
     grade(filled)
     path = filled.path
     filled.close()
@@ -379,7 +379,7 @@ def test_the_command_says_what_is_kept_and_drops_it(filled: Project) -> None:
     project.close()
 
 
-def test_a_copy_has_equal_grades(filled: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imported_copy_gives_equal_grades(filled: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grade(filled)
     before = project_counts(filled)
     assert "text_vectors" not in export_project(filled, tmp_path / "copy", "ann")
@@ -393,7 +393,7 @@ def test_a_copy_has_equal_grades(filled: Project, tmp_path: Path, monkeypatch: p
     copy.close()
 
 
-def test_vectors_are_kept_if_the_engine_fails_on_writing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_stored_despite_engine_failure(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     stage, failures = vector_storage.stage_rows, iter([True])
 
     def failing(*given: Any) -> None:

@@ -72,7 +72,7 @@ from tests.made.refusals import mentions, refusal
 __all__ = ["key", "nothing_is_left_running"]
 
 
-def test_every_pair_ends_as_exactly_one_outcome_whatever_goes_wrong() -> None:
+def test_every_pair_gets_exactly_one_outcome_despite_faults() -> None:
     control = Control(concurrency=4)
     with EndpointServer() as server:
         grades = drive(make(server), pairs(30), control)
@@ -108,7 +108,7 @@ def test_every_pair_ends_as_exactly_one_outcome_whatever_goes_wrong() -> None:
         (Reply(content=b'{"error": {"message": "upstream died"}}'), "the answer cannot be used after 3 attempts"),
     ],
 )
-def test_a_fault_is_tried_again_and_then_is_the_reason_of_a_failed_pair(reply: Reply, reason: str) -> None:
+def test_persistent_fault_is_retried_then_fails_with_reason(reply: Reply, reason: str) -> None:
     control = Control()
     with EndpointServer(lambda seen: reply) as server:
         grade = only(drive(make(server, attempts=3, timeout_s=1 if reply.hang else 60), pairs(1), control))
@@ -117,7 +117,7 @@ def test_a_fault_is_tried_again_and_then_is_the_reason_of_a_failed_pair(reply: R
 
 
 @pytest.mark.parametrize("reply", [status(500), hang(), torn(chat("3")), page(), chat(4), too_many()])
-def test_a_fault_that_passes_leaves_no_trace_in_the_grade(reply: Reply) -> None:
+def test_temporary_fault_leaves_no_trace_in_grade(reply: Reply) -> None:
     with EndpointServer(lambda seen: reply if seen.attempt < 3 else rate(seen, 3)) as server:
         grade = only(drive(make(server, timeout_s=1 if reply.hang else 60), pairs(1)))
     assert grade == Grade(3, raw='{"rating": 3}')
@@ -135,14 +135,14 @@ def test_a_fault_that_passes_leaves_no_trace_in_the_grade(reply: Reply) -> None:
         (chat('Sure! {"mark": 4}', usage=False), Grade(None, "failed", raw='Sure! {"mark": 4}', reason="no rating")),
     ],
 )
-def test_an_answer_of_no_use_is_no_fault_and_reaches_the_parser_as_it_is(reply: Reply, grade: Grade) -> None:
+def test_unusable_answer_fails_without_retry(reply: Reply, grade: Grade) -> None:
     with EndpointServer(lambda seen: reply) as server:
         assert only(drive(make(server), pairs(1))) == grade
     assert server.counts[prompt(0)] == 1
 
 
 @pytest.mark.parametrize(("code", "said"), [(400, "HTTP 400: no such field"), (422, "HTTP 422: no such field")])
-def test_a_request_that_is_refused_is_not_repeated(code: int, said: str) -> None:
+def test_refused_request_is_not_retried(code: int, said: str) -> None:
     with EndpointServer(lambda seen: status(code, "no such field")) as server:
         assert only(drive(make(server), pairs(1))).reason == said
     assert server.counts[prompt(0)] == 1
@@ -157,14 +157,14 @@ def test_a_request_that_is_refused_is_not_repeated(code: int, said: str) -> None
         (status(429, "You exceeded your quota", code="insufficient_quota"), ["account-spent", "OPENAI_API_KEY"]),
     ],
 )
-def test_what_no_retry_can_mend_ends_the_job_at_once(reply: Reply, words: list[str]) -> None:
+def test_permanent_error_ends_job_at_once(reply: Reply, words: list[str]) -> None:
     with EndpointServer(lambda seen: reply) as server, refusal(*words, kind=GradingError) as caught:
         drive(make(server), pairs(1000), Control(concurrency=4))
     assert KEY not in str(caught.value)
     assert server.counts.total() <= 8
 
 
-def test_an_endpoint_that_never_answers_or_is_not_there_is_given_up() -> None:
+def test_failing_or_missing_endpoint_ends_job() -> None:
     outcomes: list[Outcome] = []
     with EndpointServer(lambda seen: status(500)) as server:
         with refusal("endpoint-gone", kind=GradingError):
@@ -199,7 +199,7 @@ def test_scattered_or_late_failures_do_not_end_a_job() -> None:
 @pytest.mark.parametrize(
     "reply", [too_many(retry_after=60), too_many(retry_after_ms=60_000), too_many(x_ratelimit_reset_requests="1m0s")]
 )
-def test_after_429_every_call_waits_for_the_time_told(reply: Reply) -> None:
+def test_after_429_every_call_waits_as_requested(reply: Reply) -> None:
     def behave(seen: Seen) -> Reply:
         return reply if seen.prompt == prompt(0) and seen.attempt == 1 else rate(seen, 2)
 
@@ -209,7 +209,7 @@ def test_after_429_every_call_waits_for_the_time_told(reply: Reply) -> None:
     assert min(others) - refused >= 60
 
 
-def test_after_429_or_its_own_fault_a_call_waits_for_its_time() -> None:
+def test_retry_waits_after_429_or_server_error() -> None:
     moment = time.time() + 250
 
     def behave(seen: Seen) -> Reply:
@@ -218,7 +218,7 @@ def test_after_429_or_its_own_fault_a_call_waits_for_its_time() -> None:
     with EndpointServer(behave, clock=fast_clock) as server:
         drive(make(server), pairs(3), Control(patience=300.0, concurrency=1))
     assert [seen.prompt for seen in server.seen[:2]] == [prompt(0), prompt(0)]
-    # Far less than told, as the date is compared to a clock of ordinary speed.
+    # Far less than 250 s, because the date is compared with a real-time clock.
     assert server.seen[1].at - server.seen[0].at >= 150
     now = [0.0]
 
@@ -234,7 +234,7 @@ def test_after_429_or_its_own_fault_a_call_waits_for_its_time() -> None:
     assert [seen.prompt for seen in server.seen] == [prompt(0), prompt(1), prompt(2), prompt(0)]
 
 
-def test_nothing_is_lost_where_far_more_calls_are_in_flight_than_the_rate_limit_lets_through() -> None:
+def test_rate_limited_calls_in_flight_lose_no_pair() -> None:
     let_through: Counter[int] = Counter()
 
     def behave(seen: Seen) -> Reply:
@@ -247,7 +247,7 @@ def test_nothing_is_lost_where_far_more_calls_are_in_flight_than_the_rate_limit_
     assert [grade.rating for grade in grades.values()] == [2] * 200
 
 
-def test_a_long_pause_ends_the_job_and_cancelling_ends_a_wait() -> None:
+def test_wait_beyond_patience_ends_job_and_cancel_ends_wait() -> None:
     for patience, asked, waits in ((0.0, 300, False), (0.0, 60, True), (120.0, 121, False), (300.0, 86_400, True)):
         with EndpointServer(
             lambda seen, asked=asked: too_many(retry_after=asked) if seen.attempt == 1 else rate(seen, 2),
@@ -262,7 +262,7 @@ def test_a_long_pause_ends_the_job_and_cancelling_ends_a_wait() -> None:
                 assert control.usage.calls == 1
     control = Control(patience=300.0)
     with EndpointServer(lambda seen: too_many(retry_after=200)) as server:
-        # With a clock of ordinary speed the wait would outlast the test.
+        # With a real-time clock, an uncancelled wait would outlast the test.
         done: list[dict[int, Grade]] = []
         thread = threading.Thread(
             target=lambda: done.append(drive(make(server, clock=time.monotonic), pairs(5), control))
@@ -307,11 +307,11 @@ NOW = 1_800_000_000.0
         ({}, None),
     ],
 )
-def test_headers_that_tell_when_to_ask_again(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_headers_give_wait_seconds(headers: dict[str, str], seconds: float | None) -> None:
     assert requested_wait(headers, NOW) == (None if seconds is None else pytest.approx(seconds))
 
 
-def test_backoff_is_bounded_and_a_refusal_narrows_the_calls_in_flight_once() -> None:
+def test_backoff_is_bounded_and_429_halves_calls_in_flight_once() -> None:
     assert [backoff_seconds(attempt, 1.0) for attempt in (1, 2, 3, 7, 5000)] == [1, 2, 4, 60, 60]
     assert backoff_seconds(3, 0.0) == 2
     now = 0.0
@@ -331,7 +331,7 @@ def test_backoff_is_bounded_and_a_refusal_narrows_the_calls_in_flight_once() -> 
     assert find_objection("<html>", {"max_tokens": 8}) is None
 
 
-def test_the_server_runs_as_a_process_of_its_own_and_logs_what_it_answered(tmp_path: Path) -> None:
+def test_mock_server_runs_as_process_and_logs_prompts(tmp_path: Path) -> None:
     port_file, log = tmp_path / "port", tmp_path / "log"
     command = [
         sys.executable,
@@ -375,7 +375,7 @@ def nested(depth: int) -> bytes:
         Reply(400, b"\xff\xfe"),
     ],
 )
-def test_whatever_one_reply_holds_only_its_pair_fails(reply: Reply) -> None:
+def test_malformed_reply_fails_only_its_pair(reply: Reply) -> None:
     with EndpointServer(lambda seen: reply if seen.prompt == prompt(1) else rate(seen, 3)) as server:
         grades = drive(make(server, attempts=1), pairs(3), Control(concurrency=1))
     assert [grades[i].rating for i in range(3)] == [3, None, 3]
@@ -384,7 +384,7 @@ def test_whatever_one_reply_holds_only_its_pair_fails(reply: Reply) -> None:
 
 
 @pytest.mark.parametrize("code", [200, 400, 429])
-def test_a_header_that_is_no_text_changes_nothing(code: int) -> None:
+def test_undecodable_header_is_ignored(code: int) -> None:
     odd = {"retry-after": "\xff\xfe", "x-ratelimit-reset": "\xff"}
 
     def behave(seen: Seen) -> Reply:
@@ -403,7 +403,7 @@ def test_a_header_that_is_no_text_changes_nothing(code: int) -> None:
         ("letter", ("A", "B", "C"), {"answer": {"type": "string", "enum": ["A", "B", "C"]}}),
     ],
 )
-def test_a_choice_among_few_is_asked_as_json_of_a_schema(form: Form, options: tuple[str, ...], field: object) -> None:
+def test_options_are_requested_as_json_schema(form: Form, options: tuple[str, ...], field: object) -> None:
     with EndpointServer() as server:
         call = Call(RATE, {"question": "q", "context": "c"}, form, options=options, max_tokens=4)
         assert complete_calls(make(server), [call], Control())[0].structured
@@ -415,7 +415,7 @@ def test_a_choice_among_few_is_asked_as_json_of_a_schema(form: Form, options: tu
 
 
 @pytest.mark.parametrize(("name", "options"), [("Q-judge", ["Yes", "No", "XXX"]), ("Sun", ["Yes", "No"])])
-def test_a_judge_that_may_abstain_may_do_so_in_json(name: str, options: list[str]) -> None:
+def test_json_schema_offers_abstention_if_prompt_does(name: str, options: list[str]) -> None:
     judge = rate_directly(GraderInput("What rises?"), "Bread rises.", built_in_prompts()[name])
     call = next(judge)
     with EndpointServer(lambda seen: chat('{"answer": "XXX"}')) as server:
@@ -437,14 +437,14 @@ def test_free_answers_have_no_schema(form: Form, kind: object) -> None:
 
 
 @pytest.mark.parametrize("form", ["likelihood", "span"])
-def test_what_only_a_local_model_can_do_costs_no_call(form: Form) -> None:
+def test_local_only_forms_fail_without_a_call(form: Form) -> None:
     with EndpointServer() as server:
         completion = complete_calls(make(server), [Call(RATE, {"question": "q", "context": "c"}, form)], Control())[0]
     assert form in str(completion.error)
     assert server.seen == []
 
 
-def test_structured_output_is_tried_insisted_on_or_left_out() -> None:
+def test_structured_output_is_tried_required_or_omitted() -> None:
     with EndpointServer(lambda seen: no_structure() if seen.wants_json else well(seen)) as server:
         end = make(server, attempts=1)
         assert {g.rating for g in drive(end, pairs(5), Control(concurrency=1)).values()} <= set(range(6))
@@ -477,7 +477,7 @@ def long_call() -> Call:
     return Call(RATE, {"question": "q?", "context": LONG}, "rating", options=SCALE)
 
 
-def test_a_prompt_that_is_too_long_loses_half_of_its_passage_and_fails_after_a_few_calls() -> None:
+def test_too_long_prompt_is_shortened_and_fails_after_few_calls() -> None:
     def behave(seen: Seen) -> Reply:
         if len(seen.prompt) > 1000:
             return status(400, "This model's maximum context length is 250 tokens", code="context_length_exceeded")
@@ -495,7 +495,7 @@ def test_a_prompt_that_is_too_long_loses_half_of_its_passage_and_fails_after_a_f
     with EndpointServer() as server:
         end = make(server, max_tokens_in=100)
         (cut,) = re.findall(r"\d+", str(only(drive(end, [((0, 0), rated(long_call()))])).note))
-        assert int(cut) > 100, "the tokens by which it was shortened"
+        assert int(cut) > 100, "number of tokens removed"
         hopeless = Call(RATE, {"question": LONG, "context": "short"}, "rating", options=SCALE)
         assert mentions(str(complete_calls(end, [hopeless], Control())[0].error), "100")
     assert len(server.seen) == 1 and len(server.seen[0].prompt) <= 400
@@ -504,7 +504,7 @@ def test_a_prompt_that_is_too_long_loses_half_of_its_passage_and_fails_after_a_f
     )
 
 
-def test_answers_keep_the_order_of_calls_and_a_text_that_cannot_be_sent_fails_alone() -> None:
+def test_answers_keep_call_order_and_unsendable_text_fails_alone() -> None:
     with EndpointServer(lambda seen: chat(seen.prompt)) as server:
         answers = complete_calls(make(server), [question(i) for i in range(20)], Control(max_calls=15, concurrency=4))
     assert [a.text for a in answers if a.error is None] == [prompt(i) for i in range(15)]
@@ -546,7 +546,7 @@ def graded(server: EndpointServer, **more: Any) -> Grade:
     return found[2]
 
 
-def test_probabilities_are_those_at_the_token_with_the_rating(server: EndpointServer) -> None:
+def test_probabilities_are_read_at_the_rating_token(server: EndpointServer) -> None:
     top = {"4": 0.5, " 4": 0.1, "3": 0.2, "the": 0.2}
     server.behave = lambda seen: told("Rating: 4", ("Rating", {"Rating": 0.9, "4": 0.1}), (":", {":": 1}), (" 4", top))
     grade = graded(server, structured="text")
@@ -556,7 +556,7 @@ def test_probabilities_are_those_at_the_token_with_the_rating(server: EndpointSe
     assert entropy(grade.distribution or ()) == pytest.approx(0.811, abs=0.001)
 
 
-def test_an_endpoint_that_refuses_them_is_asked_without(server: EndpointServer) -> None:
+def test_refused_logprobs_are_omitted_on_retry(server: EndpointServer) -> None:
     def behave(seen: Seen) -> Reply:
         return status(403, "You are not allowed to request logprobs.") if "logprobs" in seen.body else chat("4")
 
@@ -577,7 +577,7 @@ def test_an_endpoint_that_refuses_them_is_asked_without(server: EndpointServer) 
         {"content": [{"token": {"4": 4}, "top_logprobs": [{"token": "3", "logprob": -5000.0}]}]},
     ],
 )
-def test_anything_else_is_no_probability(server: EndpointServer, junk: object) -> None:
+def test_malformed_logprobs_are_ignored(server: EndpointServer, junk: object) -> None:
     body = json.loads(chat("4").content)
     body["choices"][0]["logprobs"] = junk
     server.behave = lambda seen: Reply(content=json.dumps(body).encode())
@@ -585,7 +585,7 @@ def test_anything_else_is_no_probability(server: EndpointServer, junk: object) -
     assert (grade.rating, grade.distribution) == (4, None)
 
 
-def test_the_expected_rating_of_an_endpoint_gives_labels(project: Project, server: EndpointServer) -> None:
+def test_expected_ratings_from_an_endpoint_give_labels(project: Project, server: EndpointServer) -> None:
     fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"one": {"q1": ["p1"]}})
     top = {"4": 0.5, "1": 0.5}
     server.behave = lambda seen: told("4", ("4", top))
@@ -623,11 +623,11 @@ DETAILED = {
         (None, Tokens(7, 2)),
     ],
 )
-def test_cached_and_thinking_tokens_are_parts_of_what_was_read_and_written(usage: Any, expected: Tokens) -> None:
+def test_cached_and_thinking_tokens_are_parts_of_the_totals(usage: Any, expected: Tokens) -> None:
     assert reported_tokens(usage, Tokens(7, 2)) == expected
 
 
-def test_a_job_counts_them_apart_and_pays_for_cached_tokens_what_they_cost() -> None:
+def test_job_counts_cached_tokens_at_their_own_price() -> None:
     control = Control(price=Price(10.0, 100.0, cached=1.0))
     with EndpointServer(lambda seen: chat("4", usage=DETAILED)) as server:
         drive(make(server, structured="text"), pairs(2), control)
@@ -636,7 +636,7 @@ def test_a_job_counts_them_apart_and_pays_for_cached_tokens_what_they_cost() -> 
     assert Price(10.0, 100.0).cost_of(1000, 0, 800) == Price(10.0, 100.0).cost_of(1000, 0)
 
 
-def test_room_for_thinking_is_given_named_if_too_small_and_makes_another_grader() -> None:
+def test_thinking_tokens_raise_limit_and_change_fingerprint() -> None:
     def thinking(seen: Seen) -> Reply:
         if seen.body.get("max_tokens", 0) < 100:
             return chat("", "length", usage={**DETAILED, "completion_tokens": 8})
@@ -666,13 +666,13 @@ FIRST = 0.25
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits of a fraction of a second."""
+    """Set time limits of a fraction of a second."""
     monkeypatch.setattr(endpoint_back_end, "FIRST_LIMIT", FIRST)
     monkeypatch.setattr(single_call, "LONGEST_ADAPTED", 8 * FIRST)
 
 
 def only_alone(seconds: float) -> EndpointServer:
-    """A server that answers after some seconds what is alone, and never what comes while it has another call."""
+    """Return a server that answers a lone call after a delay and never answers concurrent calls."""
 
     def behave(seen: Seen) -> Reply:
         return hang() if server.in_flight > 1 else replace(rate(seen, 4), delay=seconds)
@@ -682,13 +682,13 @@ def only_alone(seconds: float) -> EndpointServer:
 
 
 @pytest.mark.parametrize("seconds", [0, 1.5 * FIRST], ids=["several at once are too slow", "one alone is"])
-def test_a_slow_endpoint_loses_no_pair(quick: None, seconds: float) -> None:
+def test_slow_endpoint_loses_no_pair(quick: None, seconds: float) -> None:
     with only_alone(seconds) as server:
         grades = drive(make(server), pairs(6), Control(concurrency=4))
     assert [grade.rating for grade in grades.values()] == [4] * 6
 
 
-def test_slow_calls_lower_the_calls_in_flight_and_cost_no_attempt() -> None:
+def test_slow_calls_reduce_concurrency_and_use_no_attempt() -> None:
     with only_alone(0) as server:
         grades = drive(make(server, attempts=1, timeout_s=1), pairs(3), Control(concurrency=4))
     assert [grade.rating for grade in grades.values()] == [4] * 3
@@ -706,12 +706,12 @@ def test_slow_calls_lower_the_calls_in_flight_and_cost_no_attempt() -> None:
     assert not pace.halve_calls(1, begun=7, latest=7)
 
 
-def test_a_hanging_pair_or_endpoint_is_given_up(quick: None) -> None:
+def test_hanging_pair_fails_and_hanging_endpoint_ends_job(quick: None) -> None:
     with EndpointServer(lambda seen: hang() if seen.prompt == prompt(3) else rate(seen, 4)) as server:
         grades = drive(make(server, attempts=2), pairs(12), Control(concurrency=3))
         assert server.counts[prompt(3)] <= 3
     assert [i for i, grade in grades.items() if grade.rating is None] == [3]
     with EndpointServer(lambda seen: hang()) as server, pytest.raises(GradingError):
         drive(make(server, attempts=1000), pairs(100), Control(concurrency=4))
-    # Four at once, two, one, and then one with ever more time.
+    # Four, two and one call at once, then single calls with growing time limits.
     assert server.counts.total() <= 4 + 2 + 5

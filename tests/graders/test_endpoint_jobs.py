@@ -1,4 +1,4 @@
-"""Jobs at an endpoint: calls in flight, errors of many servers, and an endpoint that disappears."""
+"""Jobs at an endpoint: concurrency, server-specific errors and outages."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ __all__ = ["key", "nothing_is_left_running"]
 
 
 class Held:
-    """A behaviour that answers when it is let."""
+    """A behaviour that hangs until it is released."""
 
     def __init__(self) -> None:
         self.released = threading.Event()
@@ -68,7 +68,7 @@ class Held:
 
 @pytest.fixture
 def background() -> Iterator[Callable[..., list[Outcome]]]:
-    """Drives in threads that end with the test."""
+    """Return a function that runs `drive` in a thread, which ends with the test."""
     threads: list[threading.Thread] = []
     controls: list[Control] = []
 
@@ -91,7 +91,7 @@ def background() -> Iterator[Callable[..., list[Outcome]]]:
         thread.join(30)
 
 
-def test_calls_follow_the_concurrency_and_a_pause(background: Callable[..., list[Outcome]]) -> None:
+def test_calls_follow_concurrency_and_pauses(background: Callable[..., list[Outcome]]) -> None:
     control = Control(concurrency=3)
     with EndpointServer(latency=0.02) as server:
         outcomes = background(make(server), pairs(100_000), control)
@@ -112,14 +112,14 @@ def test_calls_follow_the_concurrency_and_a_pause(background: Callable[..., list
         outcomes = background(make(server), pairs(100_000), control)
         until(lambda: len(outcomes) > 5)
         control.pause()
-        # The reins are looked at twenty times a second: calls that were made in spite of them would show by then.
+        # The control is polled twenty times a second, so calls made despite the pause would show by then.
         until(lambda: len(outcomes) == control.usage.calls == server.counts.total() == settled(server))
         paused_at = server.counts.total()
         control.resume()
         until(lambda: len(outcomes) > paused_at)
 
 
-def test_cancelling_lets_calls_in_flight_count_and_caps_are_exact() -> None:
+def test_cancelling_keeps_calls_in_flight_and_caps_are_exact() -> None:
     control = Control(concurrency=4)
     with EndpointServer(latency=0.05) as server:
         outcomes: list[Outcome] = []
@@ -149,7 +149,7 @@ def two_steps(i: int) -> Steps:
     return Grade(int(second.text), answer=first.text)
 
 
-def test_the_second_call_of_a_pair_goes_first_and_counts_towards_the_cap() -> None:
+def test_second_call_of_a_pair_goes_first_and_counts_towards_cap() -> None:
     with EndpointServer(lambda seen: chat("4")) as server:
         end = make(server, structured="text")
         grades = drive(end, (((i, 0), two_steps(i)) for i in range(3)), Control(concurrency=1))
@@ -161,7 +161,7 @@ def test_the_second_call_of_a_pair_goes_first_and_counts_towards_the_cap() -> No
     assert list(grades) == [0, 1]
 
 
-def test_pairs_are_taken_as_room_comes_free() -> None:
+def test_pairs_are_taken_lazily() -> None:
     taken = []
 
     def work() -> Iterator[tuple[Pair, Steps]]:
@@ -174,19 +174,19 @@ def test_pairs_are_taken_as_room_comes_free() -> None:
         batches = make(server).drive(work(), control)
         while not next(batches):
             pass
-        # Nobody takes outcomes, so the calls cease, far from the end of the work.
+        # The caller takes no outcomes, so calls stop long before the end of the work.
         until(lambda: server.in_flight == 0 and server.counts.total() == settled(server))
         assert len(taken) < 2000
         batches.close()
 
 
 def settled(server: EndpointServer) -> int:
-    """The number of requests, after some time."""
+    """Return the number of requests after a short wait."""
     threading.Event().wait(0.2)
     return server.counts.total()
 
 
-def test_a_caller_that_leaves_early_leaves_nothing_behind() -> None:
+def test_closing_early_leaves_no_thread_or_connection() -> None:
     closed = []
 
     def leaving(i: int) -> Steps:
@@ -207,7 +207,7 @@ def test_a_caller_that_leaves_early_leaves_nothing_behind() -> None:
     assert sorted(closed) == [0, 1, 2, 3, 4]
 
 
-def test_errors_of_steps_are_raised_and_a_pair_without_a_call_gets_its_grade() -> None:
+def test_step_errors_are_raised_and_pairs_without_calls_get_grades() -> None:
     def broken() -> Steps:
         yield question(0)
         raise ZeroDivisionError
@@ -227,7 +227,7 @@ def test_errors_of_steps_are_raised_and_a_pair_without_a_call_gets_its_grade() -
 
 IN_ROLES = Prompt("roles", "Roles", "self-rating", "{question}\n{context}", "rating", "ours", system="Rate it.")
 PASSAGE = "The tide turned early. " * 120
-"""2,760 characters: as tokens of a server between 345 and 3,016."""
+"""2,760 characters: between 345 and 3,016 tokens, depending on the server."""
 
 
 def body(code: int, content: Any) -> Reply:
@@ -276,14 +276,14 @@ TOO_LONG = {
 
 
 @pytest.mark.parametrize("reply", TOO_LONG.values(), ids=TOO_LONG)
-def test_a_prompt_that_is_too_long_is_shortened_whatever_the_server_calls_it(reply: Reply) -> None:
+def test_too_long_prompt_is_shortened_for_every_server_error(reply: Reply) -> None:
     with EndpointServer(lambda seen: reply if len(seen.prompt) > 2000 else rate(seen, 4)) as server:
         grade = only(drive(make(server), long_pairs()))
     assert grade.rating == 4 and grade.note
     assert server.counts.total() == 2
 
 
-def test_a_passage_is_shortened_only_for_its_length_and_a_job_of_too_long_prompts_ends() -> None:
+def test_passage_is_shortened_only_for_length_and_hopeless_job_ends() -> None:
     with EndpointServer(lambda seen: body(400, {})) as server:
         assert only(drive(make(server), long_pairs())).reason == "HTTP 400"
         assert server.counts.total() == 2
@@ -313,7 +313,7 @@ def test_a_passage_is_shortened_only_for_its_length_and_a_job_of_too_long_prompt
         ),
     ],
 )
-def test_a_model_without_a_system_role_gets_its_words_from_the_user(reply: Reply) -> None:
+def test_system_prompt_moves_to_user_if_role_is_unsupported(reply: Reply) -> None:
     def behave(seen: Seen) -> Reply:
         return reply if seen.body["messages"][0]["role"] == "system" else rate(seen, 3)
 
@@ -336,7 +336,7 @@ def test_a_model_without_a_system_role_gets_its_words_from_the_user(reply: Reply
         body(422, {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}),
     ],
 )
-def test_a_model_without_temperature_is_asked_without(reply: Reply) -> None:
+def test_unsupported_temperature_is_omitted(reply: Reply) -> None:
     with EndpointServer(lambda seen: reply if "temperature" in seen.body else rate(seen, 3)) as server:
         grades = drive(make(server), pairs(5), Control(concurrency=1))
     assert [grade.rating for grade in grades.values()] == [3] * 5
@@ -357,22 +357,22 @@ FLAGGED = [
 
 
 @pytest.mark.parametrize("reply", FLAGGED)
-def test_a_flagged_passage_fails_alone_also_as_the_first(reply: Reply) -> None:
-    # Twelve questions about the same passage follow each other: more than end a job where all calls are refused.
+def test_flagged_passage_fails_alone_even_if_first(reply: Reply) -> None:
+    # Twelve consecutive questions about one passage, more than end a job if all calls are refused.
     work = [((i, 0), rated(question(0))) for i in range(SILENT_PAIRS + 2)]
     work += [((i, i), rated(question(i))) for i in range(100, 103)]
     with EndpointServer(lambda seen: reply if seen.prompt == prompt(0) else rate(seen, 4)) as server:
         grades = drive(make(server), work, Control(concurrency=1))
     assert [grade.rating for grade in grades.values()].count(4) == 3
     assert all(grade.reason for i, grade in grades.items() if i < 100)
-    assert server.counts.total() == len(work), "none is asked twice"
+    assert server.counts.total() == len(work), "no call is repeated"
 
 
 @pytest.mark.parametrize("reply", [page(403), error(403, "forbidden")])
-def test_a_refusal_without_a_word_about_the_passage_fails_it_where_others_are_answered(reply: Reply) -> None:
+def test_unexplained_refusal_fails_its_pairs_if_others_succeed(reply: Reply) -> None:
     numbers = [*[0] * (SILENT_PAIRS + 2), 100, 101, 102]
     with EndpointServer(lambda seen: reply if seen.prompt == prompt(0) else rate(seen, 4)) as server:
-        # Also if questions about the refused passage come first, fewer than refuse a key.
+        # In the second order, refused questions come first, but too few to count as a refused key.
         for order in ([100, *numbers], [*numbers[4:], 103]):
             work = [((at, number), rated(question(number))) for at, number in enumerate(order)]
             grades = drive(make(server), work, Control(concurrency=1))
@@ -390,7 +390,7 @@ def test_a_refusal_without_a_word_about_the_passage_fails_it_where_others_are_an
     ],
 )
 @pytest.mark.parametrize("n", [1, 100])
-def test_a_refused_key_ends_the_job_and_fails_no_pair(reply: Reply, n: int) -> None:
+def test_refused_key_ends_job_and_fails_no_pair(reply: Reply, n: int) -> None:
     outcomes: list[Any] = []
     with EndpointServer(lambda seen: reply) as server, pytest.raises(GradingError) as caught:
         for batch in make(server).drive(pairs(n), Control(concurrency=1)):
@@ -400,7 +400,7 @@ def test_a_refused_key_ends_the_job_and_fails_no_pair(reply: Reply, n: int) -> N
     assert server.counts.total() == min(n, BARRED_PASSAGES)
 
 
-def test_a_key_that_is_refused_late_or_for_questions_of_one_passage_ends_the_job() -> None:
+def test_key_refused_late_or_for_one_passage_ends_job() -> None:
     work = [((i, 0), rated(question(i))) for i in range(100)]
     with EndpointServer(lambda seen: error(403, "forbidden")) as server, pytest.raises(GradingError):
         drive(make(server), work, Control(concurrency=1))
@@ -428,14 +428,14 @@ def test_a_key_that_is_refused_late_or_for_questions_of_one_passage_ends_the_job
         ([{"type": "thinking", "thinking": "Rating: 2"}], None, 3),
     ],
 )
-def test_content_in_parts_is_the_text_of_its_text_parts(content: Any, rating: int | None, thinking: int) -> None:
+def test_only_text_parts_of_content_are_read(content: Any, rating: int | None, thinking: int) -> None:
     control = Control()
     with EndpointServer(lambda seen: chat(content)) as server:
         assert only(drive(make(server), pairs(1), control)).rating == rating
     assert (control.usage.calls, control.usage.thinking_tokens) == (1, thinking)
 
 
-def test_a_refusal_in_parts_is_one_and_a_stated_wait_is_kept() -> None:
+def test_refusal_part_is_recognised_and_stated_wait_kept() -> None:
     with EndpointServer(lambda seen: chat([{"type": "refusal", "refusal": "No."}])) as server:
         assert only(drive(make(server), pairs(1))) == Grade(None, "failed", reason="refused: No.")
     reply = BROKEN[-1]()
@@ -459,7 +459,7 @@ BROKEN: list[Callable[[], Reply]] = [
 
 
 @pytest.mark.parametrize("reply", BROKEN)
-def test_an_error_in_a_list_or_in_an_answer_is_tried_again(reply: Callable[[], Reply]) -> None:
+def test_error_in_list_or_answer_is_retried(reply: Callable[[], Reply]) -> None:
     control = Control()
     with EndpointServer(lambda seen: reply() if seen.attempt == 1 else rate(seen, 4)) as server:
         assert only(drive(make(server), pairs(1), control)).rating == 4
@@ -479,7 +479,7 @@ def test_an_error_in_a_list_or_in_an_answer_is_tried_again(reply: Callable[[], R
         ("<html>", None),
     ],
 )
-def test_what_an_error_states_of_the_wait(said: object, seconds: float | None) -> None:
+def test_error_body_gives_wait_seconds(said: object, seconds: float | None) -> None:
     assert requested_wait({}, 1_800_000_000.0, said) == (None if seconds is None else pytest.approx(seconds))
 
 
@@ -488,12 +488,12 @@ DAY = 24 * HOUR
 
 
 def quick() -> float:
-    """A clock on which an hour passes in a third of a second."""
+    """Return the time of a clock on which an hour takes a third of a second."""
     return time.monotonic() * 10_000
 
 
 def gone_for(calls: int, reply: Reply, after: int = 10) -> Behaviour:
-    """Well for a while, then gone for so many calls, then well again."""
+    """Return a behaviour that works except for a number of calls in a row, which get `reply`."""
     numbers = count()
 
     def behave(seen: Seen) -> Reply:
@@ -503,32 +503,32 @@ def gone_for(calls: int, reply: Reply, after: int = 10) -> Behaviour:
 
 
 @pytest.mark.parametrize("reply", [status(503), status(500), too_many(retry_after=60), torn(chat("3"))])
-def test_a_job_waits_for_an_endpoint_that_is_gone_and_asks_nothing_twice(reply: Reply) -> None:
+def test_job_outlasts_outage_without_repeating_answers(reply: Reply) -> None:
     said: list[str] = []
     control = Control(concurrency=4, report=said.append, patience=DAY)
     with EndpointServer(gone_for(25, reply)) as server:
         grades = drive(make(server, attempts=2, clock=quick), pairs(60), control)
     assert {i: grade.rating for i, grade in grades.items()} == {i: digit(prompt(i)) for i in range(60)}
-    assert server.counts.total() == 60 + 25, "what was answered is not asked again"
-    # A try that failed is told with the time of the next one, and then that it is over.
+    assert server.counts.total() == 60 + 25, "answered calls must not be repeated"
+    # Each failed try is reported with the time of the next, and the recovery at the end.
     assert ANSWERS_AGAIN in said and control.awaited is None
     before = said[: said.index(ANSWERS_AGAIN)]
-    assert any(len(re.findall(r"\b\d\d:\d\d\b", line)) == 2 for line in before), "the next try, and the last"
+    assert any(len(re.findall(r"\b\d\d:\d\d\b", line)) == 2 for line in before), "times of the next and the last try"
 
 
-def test_while_it_waits_the_job_can_be_paused_and_stopped() -> None:
+def test_waiting_job_can_be_paused_and_cancelled() -> None:
     control = Control(concurrency=4, patience=1000 * DAY)
     with EndpointServer(lambda seen: status(503)) as server:
         done: list[dict[int, Grade]] = []
         end = make(server, attempts=1, clock=quick)
         thread = threading.Thread(target=lambda: done.append(drive(end, pairs(20), control)))
         thread.start()
-        # All the calls with which it begins have arrived: what comes after the pause was not under way before it.
+        # All initial calls have arrived, so any call after the pause was not already under way.
         until(lambda: control.awaited and server.counts.total() >= control.concurrency)
         control.pause()
         until(lambda: server.in_flight == 0)
         calls = server.counts.total()
-        # Twenty looks at the reins: a try that was made in spite of them would show by now.
+        # Long enough for a try made despite the pause to show.
         threading.Event().wait(0.3)
         assert server.counts.total() - calls <= 1
         control.cancel()
@@ -536,11 +536,11 @@ def test_while_it_waits_the_job_can_be_paused_and_stopped() -> None:
     assert done == [{}]
 
 
-def test_an_endpoint_that_is_down_is_waited_for_until_the_patience_ends() -> None:
+def test_job_waits_for_endpoint_until_patience_ends() -> None:
     with EndpointServer(lambda seen: status(503)) as server, pytest.raises(GradingError) as caught:
         drive(make(server, attempts=2, clock=quick), pairs(100), Control(concurrency=4, patience=HOUR))
     check_error(caught.value, "endpoint-gone", "60", "503")
-    assert server.counts.total() < 25, "a few tries, ever further apart"
+    assert server.counts.total() < 25, "tries must become less frequent"
     control = Control(concurrency=4, patience=1000 * DAY)
     with EndpointServer() as server:
         pass
@@ -559,7 +559,7 @@ def test_an_endpoint_that_is_down_is_waited_for_until_the_patience_ends() -> Non
     ("reply", "code"),
     [(status(401), "key-refused"), (status(403), "model-not-allowed"), (status(404), "unknown-model")],
 )
-def test_an_endpoint_that_comes_back_and_lets_nobody_in_ends_the_job(reply: Reply, code: str) -> None:
+def test_endpoint_refusing_access_after_outage_ends_job(reply: Reply, code: str) -> None:
     numbers = count()
     with (
         EndpointServer(lambda seen: status(503) if next(numbers) < 12 else reply) as server,
@@ -569,7 +569,7 @@ def test_an_endpoint_that_comes_back_and_lets_nobody_in_ends_the_job(reply: Repl
 
 
 @pytest.mark.parametrize(("http", "concurrency"), [(500, 2), (503, 1)])
-def test_a_pair_that_fails_by_itself_is_not_waited_for_again_and_again(http: int, concurrency: int) -> None:
+def test_pair_failing_by_itself_causes_no_repeated_waits(http: int, concurrency: int) -> None:
     def behave(seen: Seen) -> Reply:
         return status(http) if seen.prompt == prompt(3) else rate(seen, 2)
 
@@ -578,11 +578,11 @@ def test_a_pair_that_fails_by_itself_is_not_waited_for_again_and_again(http: int
         grades = drive(make(server, attempts=3, clock=quick), pairs(30), control)
     assert [i for i, grade in grades.items() if grade.rating is None] == [3]
     assert re.findall(r"\d+", str(grades[3].reason)) == [str(http), "3"], "the status and the attempts"
-    # Its attempts, a try while the endpoint counts as gone, and its attempts once more.
+    # Its attempts, one try while the endpoint counts as gone, and its attempts again.
     assert server.counts[prompt(3)] <= 3 + 1 + 3
 
 
-def test_the_last_pairs_of_a_job_are_not_waited_for_if_they_fail_by_themselves() -> None:
+def test_last_pairs_failing_by_themselves_are_not_awaited() -> None:
     said: list[str] = []
     control = Control(concurrency=4, report=said.append, patience=DAY)
     with EndpointServer(lambda seen: status(503) if seen.prompt == prompt(29) else rate(seen, 2)) as server:
@@ -598,7 +598,7 @@ def test_the_last_pairs_of_a_job_are_not_waited_for_if_they_fail_by_themselves()
     assert re.findall(r"\d+", str(reason)) == ["500", "2"] and len(grades) == SILENT_PAIRS - 1
 
 
-def test_pauses_grow_and_are_bounded_and_the_last_try_is_at_the_end() -> None:
+def test_pauses_grow_to_a_limit_and_last_try_is_at_deadline() -> None:
     now, control = [0.0], Control(patience=HOUR)
     absence = Outage("http://localhost/v1", control, lambda line: None, lambda: now[0])
     tries = []

@@ -60,7 +60,7 @@ from tests.made.refusals import mentions, refusal
 __all__ = ["key", "nothing_is_left_running"]
 
 
-def test_the_key_is_sent_and_appears_nowhere_else(caplog: pytest.LogCaptureFixture) -> None:
+def test_key_is_sent_and_appears_nowhere_else(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     lines: list[str] = []
 
@@ -115,7 +115,7 @@ def test_keys_are_removed_from_messages_and_failed_calls_reported() -> None:
         "ftp://127.0.0.1/secretword", "secretword", "http://",
     ],
 )  # fmt: skip
-def test_an_address_that_may_hold_a_secret_or_is_none_is_refused_without_repeating_it(address: str) -> None:
+def test_secret_or_invalid_address_is_refused_without_repeating_it(address: str) -> None:
     with pytest.raises(InputError) as caught:
         EndpointBackEnd("m", address)
     assert "secretword" not in str(caught.value)
@@ -149,7 +149,7 @@ def test_keys_must_be_sendable_and_only_local_calls_need_none(
     assert "OPENAI_API_KEY" in str(caught.value) and "broken" not in str(caught.value)
 
 
-def test_proxies_and_registered_keys_follow_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_key_wins_and_local_calls_skip_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     assert access.find_key("NOT_THERE") is None
     access.providers.key = {"NOT_THERE": " from secrets\n", "OPENAI_API_KEY": "shadowed"}.get
     assert access.find_key("NOT_THERE") == "from secrets"
@@ -172,7 +172,7 @@ def test_proxies_and_registered_keys_follow_the_environment(monkeypatch: pytest.
         ("the bearer of bad news", "the bearer of bad news"),
     ],
 )
-def test_keys_and_what_looks_like_one_are_taken_out_of_texts(text: str, shown: str) -> None:
+def test_keys_and_lookalikes_are_redacted(text: str, shown: str) -> None:
     assert redact_keys(text, [KEY, ""]) == shown
 
 
@@ -180,7 +180,7 @@ SECRET_PROXY = "http://me:s3cretword@127.0.0.1"
 
 
 def heard(port_of: dict[str, int]) -> tuple[threading.Thread, list[bytes]]:
-    """A proxy that takes one request, refuses it, and keeps what it was told."""
+    """Start a proxy that records and refuses one request; return its thread and the record."""
     told: list[bytes] = []
     listening = socket.create_server(("127.0.0.1", 0))
     listening.settimeout(3)
@@ -199,7 +199,7 @@ def heard(port_of: dict[str, int]) -> tuple[threading.Thread, list[bytes]]:
 
 
 @pytest.mark.parametrize(("scheme", "goes_there"), [("http", False), ("https", True)])
-def test_a_key_passes_a_proxy_only_if_sealed(monkeypatch: pytest.MonkeyPatch, scheme: str, goes_there: bool) -> None:
+def test_key_passes_a_proxy_only_if_encrypted(monkeypatch: pytest.MonkeyPatch, scheme: str, goes_there: bool) -> None:
     ports: dict[str, int] = {}
     thread, told = heard(ports)
     monkeypatch.setenv(f"{scheme}_proxy", f"http://127.0.0.1:{ports['proxy']}")
@@ -302,11 +302,11 @@ def pieces(key: str, n: int = 8) -> set[str]:
 
 @pytest.mark.parametrize("key", [LONG_KEY, RANDOM])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_key_is_taken_out_in_every_form(form: str, key: str) -> None:
+def test_key_is_redacted_in_every_form(form: str, key: str) -> None:
     sent = FORMS[form](key)
     shown = without_keys(f"The grade is 3. {sent} It says so.", [key])
     assert shown.startswith("The grade is 3. ") and shown.endswith(" It says so.") and REDACTED in shown
-    # What is left between the words gives nothing away: no run of characters of what was sent.
+    # The rest holds no run of sent characters long enough to reveal the key.
     left = shown.removeprefix("The grade is 3. ").removesuffix(" It says so.")
     for said in ("Incorrect API key provided: ", ". You can find yours online.", "QmVhcmVyI"):
         left = left.replace(said, "")
@@ -315,18 +315,18 @@ def test_a_key_is_taken_out_in_every_form(form: str, key: str) -> None:
 
 
 @given(st.text(max_size=300))
-def test_a_text_without_the_key_stays_as_it_is(text: str) -> None:
+def test_text_without_the_key_is_unchanged(text: str) -> None:
     assert without_keys(text, [RANDOM]) == text
 
 
 @given(st.text(max_size=50), st.integers(0, 24), st.integers(8, 32), st.text(max_size=50))
-def test_no_piece_of_a_key_is_left_wherever_it_stands(before: str, begin: int, length: int, after: str) -> None:
+def test_every_piece_of_a_key_is_redacted(before: str, begin: int, length: int, after: str) -> None:
     shown = without_keys(before + RANDOM[begin : begin + length] + after, [RANDOM])
     assert not any(piece in shown.lower() for piece in pieces(RANDOM.lower()))
 
 
 @pytest.mark.parametrize("text", ["a" * 200_000, "%61" * 60_000, LONG_KEY[:7] * 30_000, "\\" * 200_000])
-def test_a_long_text_without_the_key_is_looked_through(text: str) -> None:
+def test_key_is_redacted_after_long_text(text: str) -> None:
     assert without_keys(text, [RANDOM]) == text
     assert without_keys(text + RANDOM, [RANDOM]) == text + REDACTED
 
@@ -335,7 +335,7 @@ MIB = 1 << 20
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_a_redirect_is_a_failure_and_nothing_is_sent_to_where_it_leads(code: int) -> None:
+def test_redirect_fails_and_is_not_followed(code: int) -> None:
     control = Control()
     with EndpointServer() as elsewhere, EndpointServer(lambda seen: leading_to(elsewhere.url + "/x", code)) as server:
         grade = only(drive(make(server), pairs(1), control))
@@ -354,22 +354,22 @@ def test_a_redirect_is_a_failure_and_nothing_is_sent_to_where_it_leads(code: int
     ],
     ids=["blanks", "choices", "error", "endless gzip", "gzip bomb"],
 )
-def test_an_answer_without_end_is_given_up_at_its_limit(reply: Reply) -> None:
+def test_endless_answer_fails_at_the_size_limit(reply: Reply) -> None:
     with EndpointServer(lambda seen: reply) as server:
         grade = only(drive(make(server), pairs(1)))
         until(lambda: server.connections == 0)
     assert grade == Grade(None, "failed", reason=grade.reason) and mentions(str(grade.reason), "1,048,576")
-    # What lies in the buffers of the connection comes on top.
+    # The server also filled the buffers of the connection.
     assert server.poured < 16 * MIB and server.counts[prompt(0)] == 1
 
 
-def test_an_endless_head_or_trickling_body_ends_at_its_limit_which_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_head_or_trickling_body_fails_and_limit_is_configurable(monkeypatch: pytest.MonkeyPatch) -> None:
     head, trickle = Reply(endless_head=b"x-more: " + b"y" * 8000 + b"\r\n"), Reply(endless=b" ", pause=0.01)
     with EndpointServer(lambda seen: head) as server:
         reasons = [only(drive(make(server, attempts=1), pairs(1))).reason]
         server.behave = lambda seen: trickle
         reasons.append(only(drive(make(server, attempts=1, timeout_s=2), pairs(1))).reason)
-    # A connection that failed, after one attempt; and a time limit of two seconds, after one attempt.
+    # A failed connection after one attempt, then a timeout of two seconds after one attempt.
     assert [re.findall(r"\d+", str(reason)) for reason in reasons] == [["1"], ["2", "1"]]
     assert server.poured < 16 * MIB
     with EndpointServer(lambda seen: rate(seen, 4)) as server:
@@ -380,14 +380,14 @@ def test_an_endless_head_or_trickling_body_ends_at_its_limit_which_can_be_set(mo
             drive(make(server), pairs(1))
 
 
-def test_an_answer_that_is_compressed_as_asked_is_read_and_another_way_is_not() -> None:
+def test_only_requested_compression_is_read() -> None:
     with EndpointServer(lambda seen: packed(rate(seen, 4).content)) as server:
         assert only(drive(make(server), pairs(1))).rating == 4
         server.behave = lambda seen: packed(b"{}", "br")
         assert only(drive(make(server), pairs(1))) == Grade(None, "failed", reason=UNKNOWN_COMPRESSION)
         server.behave = lambda seen: Reply(content=b"no gzip", headers={"content-encoding": "gzip"})
         assert only(drive(make(server), pairs(1))) == Grade(None, "failed", reason=BROKEN_COMPRESSION)
-        assert server.counts[prompt(0)] == 3, "neither is asked again"
+        assert server.counts[prompt(0)] == 3, "compression errors are not retried"
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_an_answer_that_is_compressed_as_asked_is_read_and_another_way_is_not() 
         {"x-request-id": KEY * 100},
     ],
 )
-def test_headers_change_nothing_of_how_an_answer_is_read(headers: dict[str, str], caplog: Any) -> None:
+def test_odd_headers_leave_answers_unchanged(headers: dict[str, str], caplog: Any) -> None:
     caplog.set_level(logging.DEBUG)
     with EndpointServer(lambda seen: Reply(content=rate(seen, 3).content, headers=headers)) as server:
         assert {grade.rating for grade in drive(make(server), pairs(3), Control(concurrency=1)).values()} == {3}
@@ -423,7 +423,7 @@ def test_headers_change_nothing_of_how_an_answer_is_read(headers: dict[str, str]
         ([7], (11, 4)),
     ],
 )
-def test_a_reported_usage_is_a_plausible_number_or_else_estimated(usage: object, counted: tuple[int, int]) -> None:
+def test_implausible_usage_is_capped_or_estimated(usage: object, counted: tuple[int, int]) -> None:
     control = Control()
     with EndpointServer(lambda seen: chat(json.dumps({"rating": 3}), usage=usage)) as server:
         assert only(drive(make(server), pairs(1), control)).rating == 3
@@ -438,18 +438,18 @@ def test_a_reported_usage_is_a_plausible_number_or_else_estimated(usage: object,
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["retry-after", "retry-after-ms", "x-ratelimit-reset"])
-def test_whatever_a_header_says_of_when_to_ask_again_a_wait_is_bounded(name: str, value: str) -> None:
+def test_wait_from_odd_headers_is_bounded(name: str, value: str) -> None:
     told = requested_wait({name: value}, 1_800_000_000.0)
     assert told is None or 0 <= told <= 300
 
 
-def test_under_a_cap_calls_wait_unless_it_bears_the_most_they_may_report() -> None:
-    """A reservation is far more than a call uses; the calls in flight must not end the job with the cap unspent."""
-    one = Price(input=0.0, output=1e6 / 64)  # a call sets 1 aside, and uses 5 / 64
+def test_cost_cap_limits_calls_in_flight_but_is_spent() -> None:
+    """Reservations far exceed use, so calls in flight must not end the job with the cap unspent."""
+    one = Price(input=0.0, output=1e6 / 64)  # a call reserves 1 and uses 5 / 64
     control = Control(max_cost=4, price=one, concurrency=32)
     with EndpointServer(latency=0.002) as server:
         grades = drive(make(server), pairs(1000), control)
-    # The last call that was allowed had 1 left.
+    # The last call started with at least 1 left.
     assert control.exhausted and 3 < control.usage.cost <= 4
     assert len(grades) == server.counts.total() == control.usage.calls
     control = Control(max_cost=1000, price=Price(1.0, 1.0), concurrency=16)
@@ -472,7 +472,7 @@ def test_implausible_usage_stops_the_job_or_uses_up_the_cap() -> None:
     assert control.exhausted and server.counts.total() < 200
 
 
-def test_schemas_are_turned_off_for_all_pairs_only_if_an_endpoint_ignores_them() -> None:
+def test_schemas_are_turned_off_only_if_an_endpoint_ignores_them() -> None:
     with EndpointServer(lambda seen: chat("4")) as server:
         grades = drive(make(server), pairs(5), Control(concurrency=1))
     assert [grade.raw for grade in grades.values()] == ["4"] * 5
@@ -493,18 +493,18 @@ def test_schemas_are_turned_off_for_all_pairs_only_if_an_endpoint_ignores_them()
         grades = drive(make(server), pairs(8), Control(concurrency=1))
     assert [grade.rating for grade in grades.values()][1:] == [2] * 7
     assert [seen.wants_json for seen in server.seen] == [True, False] + [True] * 7
-    # The one pair was asked in plain text, and what came was read as that.
+    # This pair was asked again in plain text, and its answer read as plain text.
     assert grades[0].raw == "Rating: 3"
 
 
 @pytest.mark.parametrize("text", ["I'm sorry, but I can't assist", "Please retry in 5 seconds.", "eh"])
-def test_what_is_no_answer_does_not_turn_schemas_off(text: str) -> None:
+def test_non_answers_keep_schemas_on(text: str) -> None:
     with EndpointServer(lambda seen: chat(text)) as server:
         drive(make(server), pairs(3))
     assert all(seen.wants_json for seen in server.seen) and len(server.seen) == 3
 
 
-def test_answering_models_are_counted_and_named_and_endless_names_counted_together() -> None:
+def test_answering_models_are_named_and_excess_names_grouped() -> None:
     def behave(seen: Seen) -> Reply:
         named = ["m", "m-2024-08-06", f"other {KEY}", ["no name"], None]
         return chat(json.dumps({"rating": 1}), model=named[int(seen.prompt[len("Question: q")])])
@@ -519,7 +519,7 @@ def test_answering_models_are_counted_and_named_and_endless_names_counted_togeth
         control.answered_by(f"model {i}")
     assert len(control.models) == 9 and sum(control.models.values()) == 1000
     assert other_models_note("m", {}) == other_models_note("m", {"m": 3}) == ""
-    # Of versions no answers are counted; of another model those of each name are, the most first.
+    # The note counts answers of other models, most frequent first, but not of versions.
     version, older = other_models_note("m", {"m-0613": 3}), other_models_note("m-999", {"m": 3, "m-999": 1})
     assert mentions(version, "m-0613") and mentions(version, "m") and re.findall(r"\d+", version) == ["0613"]
     assert mentions(older, "m") and mentions(older, "m-999") and set(re.findall(r"\d+", older)) == {"999"}
@@ -535,20 +535,20 @@ def test_answering_models_are_counted_and_named_and_endless_names_counted_togeth
         ("gpt-4o-mini-2024-07-18", "gpt-4o", False), ("gpt-4o-2024-05-13", "gpt-4o-2024-08-06", False),
     ],
 )  # fmt: skip
-def test_a_version_of_a_model_is_told_from_another_model(named: str, asked: str, same: bool) -> None:
+def test_model_versions_differ_from_other_models(named: str, asked: str, same: bool) -> None:
     assert is_version_of(named, asked) == same
 
 
 @pytest.mark.parametrize(
     "field", ["max_tokens", "MAX_TOKENS", "max_completion_tokens", "n", "best_of", "stream", "models", "temperature"]
 )
-def test_a_further_field_that_would_break_a_cap_or_change_what_is_asked_is_refused_by_its_name(field: str) -> None:
+def test_reserved_further_field_is_refused_by_name(field: str) -> None:
     with refusal("invalid-further-fields", str(field)):
         EndpointBackEnd("m", "http://127.0.0.1:9/v1", extra={"seed": 1, field: 9})
 
 
-def test_an_endpoint_that_lies_after_a_sound_answer_gets_no_call_beyond_the_few_in_flight() -> None:
-    """The first answer keeps to what was set aside; all others report far more."""
+def test_false_usage_after_a_sound_answer_stops_further_calls() -> None:
+    """The first answer reports usage within its reservation; all others report far more."""
 
     def lies(seen: Seen) -> Reply:
         usage = {"prompt_tokens": 10, "completion_tokens": 5 if seen.prompt == prompt(0) else 100_000}

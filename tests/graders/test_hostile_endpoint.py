@@ -1,4 +1,4 @@
-"""An endpoint that lies, leaks, refuses, floods and misleads: what is good is kept, all else fails, no key stays."""
+"""Hostile endpoint: sound answers are kept, all others fail, and no key is stored."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ PIECE = 12
 
 @dataclass(frozen=True)
 class Case:
-    """What the endpoint does about one passage, and the rating that is to be kept; None where the pair has to fail."""
+    """An endpoint's behaviour for one passage, and the rating to keep, or None if the pair must fail."""
 
     behave: Callable[[Seen], Reply]
     rating: int | None = None
 
 
 def says(text: str, **more: object) -> Case:
-    """A chat answer, at HTTP 200, that is no rating."""
+    """Return a case of a chat answer (HTTP 200) that must not be read as a rating."""
     return Case(lambda seen: chat(text, **more))  # type: ignore[arg-type]
 
 
 def good(rating: int, **more: object) -> Case:
-    """A sound answer among odd things."""
+    """Return a case of a sound answer with odd additional fields."""
     return Case(lambda seen: chat(json.dumps({"rating": rating}), **{"model": "m", **more}), rating)  # type: ignore[arg-type]
 
 
@@ -69,7 +69,7 @@ def does(reply: Reply) -> Case:
 
 
 def hostile_cases(elsewhere: str) -> list[Case]:
-    """Every case, with a sound answer after each: an endpoint that only fails is given up."""
+    """Return all cases, with a sound answer after each failure, because an endpoint that only fails ends the job."""
     huge = {"prompt_tokens": 2**62, "completion_tokens": 2**62}
     absurd = (huge, huge, huge, {"prompt_tokens": -1, "completion_tokens": "x"}, [1])
     odd = [
@@ -94,7 +94,7 @@ def hostile_cases(elsewhere: str) -> list[Case]:
     ]
     off = ['{"rating": 9}', '{"rating": "5"}', '{"rating": 5, "error": 1}', '{"rating": 4} 5', '{"rating": NaN}']
     broken = [refuse(), page(), torn(chat("5")), hang(), Reply(content=b"[" * 100_000), status(418)]
-    # Where a message is shortened, the key is at the cut.
+    # The padding puts the key where a long message is cut.
     leaks = [
         case
         for form in FORMS.values()
@@ -120,7 +120,7 @@ def hostile_cases(elsewhere: str) -> list[Case]:
 
 
 def signs(text: str) -> list[str]:
-    """The pieces of the key that a text has, in any form."""
+    """Return the pieces of the key found in a text, in any encoding."""
     plain = _WRITTEN_OUT.sub(_plain, unquote(unquote(text)))
     squeezed = re.sub(r"[\s\u200b\\'\"+-]|(?<=\\)n", "", plain).lower()
     written = [KEY, KEY[::-1], KEY.encode().hex()]
@@ -140,7 +140,7 @@ def _plain(match: re.Match[str]) -> str:
 
 
 def texts_of(project: Project) -> Iterator[str]:
-    """Every text that a project holds."""
+    """Yield every text stored in a project."""
     columns = project.rows(
         "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'main'"
         " AND data_type LIKE '%VARCHAR%'"
@@ -150,13 +150,13 @@ def texts_of(project: Project) -> Iterator[str]:
 
 
 def contents_of(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Every file below a folder as text, as it is and with what is packed unpacked."""
+    """Yield every file below a folder as text, both as stored and decompressed."""
     for path in folder.rglob("*"):
         if not path.is_file():
             continue
         raw = path.read_bytes()
         if path.suffix in (".duckdb", ".parquet"):
-            # What is compressed is read as a table; here only for what lies between.
+            # Compressed content is read as a table; this checks the bytes around it.
             assert KEY.encode() not in raw and all(piece.encode() not in raw for piece in pieces(KEY, PIECE))
         else:
             yield path, raw.decode("latin-1")
@@ -177,7 +177,7 @@ def project_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def prepared(path: Path, cases: int) -> None:
-    """A project with one question, and a passage in the pool for every case."""
+    """Create a project with one question and one pooled passage per case."""
     project = new_project(path)
     ids = [f"p{i}" for i in range(cases)]
     with project.transaction() as cursor:
@@ -187,14 +187,14 @@ def prepared(path: Path, cases: int) -> None:
         stage_rankings(cursor, {"sys": ranking})
         write_runs(cursor, [("sys", "sys", "sys.run")])
         refresh_pool(cursor)
-    # What is judged is in the pool, however deep in a run it stands.
+    # Judged passages are in the pool at any rank.
     judge(project, {("q", one): 0 for one in ids})
     save_version(project, [Question("q/a", "q", "What?")], "made for a test", "tester")
     project.close()
 
 
 @pytest.mark.long
-def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_file(
+def test_sound_answers_are_kept_others_fail_and_key_is_in_no_file(
     exam: Exam,  # noqa: F811
     project_path: Path,
     tmp_path: Path,
@@ -211,7 +211,7 @@ def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_
             number = re.search(r"Case number (\d+)\.", seen.prompt)
             assert number
             if int(number[1]) % 20 == 0 and log.exists():
-                # While the job runs, much of what it keeps is there alone.
+                # While the job runs, much of its data is only in this log.
                 logged.append(log.read_bytes())
             return cases[int(number[1])].behave(seen)
 
@@ -224,7 +224,7 @@ def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_
         assert ran.code == 0, ran.err[-2000:]
         assert (elsewhere.seen, elsewhere.connections) == ([], 0)
     assert any(logged)
-    # Mostly the log has only grown since it was read before: then all that it had is in the later one.
+    # If the log only grew since the last read, the later copy contains the earlier one.
     logged = [raw for raw, later in itertools.pairwise([*logged, b""]) if not later.startswith(raw)]
     assert [at for at, raw in enumerate(logged) if signs(raw.decode("latin-1"))] == []
     assert "another-model (1)" in ran.err

@@ -1,4 +1,4 @@
-"""Folders of models that would run code, hang, or take all memory: nothing of them runs, and a sentence says so."""
+"""Hostile model folders that would run code, hang or exhaust memory are refused."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(llama: Path, tmp_path: Path) -> Path:
-    """A copy of a sound model, to be made hostile."""
+    """Return a copy of a sound model, for tests to make hostile."""
     return Path(shutil.copytree(llama, tmp_path / "model"))
 
 
 @pytest.fixture(autouse=True)
 def _consent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A person who says yes to whatever a terminal asks."""
+    """Answer yes to every terminal prompt."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n" * 99))
     monkeypatch.setattr("builtins.input", lambda *_: "y")
 
 
 def ask(folder: Path) -> str:
-    """What a model in a folder answers."""
+    """Return the answer of the model in a folder."""
     (completion,) = complete_calls(TransformersBackEnd(str(folder)), [CALL], Control())
     assert completion.error is None
     return completion.text
@@ -64,7 +64,7 @@ def change(file: Path, **fields: Any) -> None:
 
 
 class Marking:
-    """What, read as a pickle, makes a file."""
+    """An object that creates a folder when unpickled."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -97,11 +97,11 @@ def own_code(folder: Path, marker: Path) -> None:
 OWN = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnModel"}
 
 
-def test_code_in_the_folder_of_a_model_is_never_run(folder: Path, tmp_path: Path) -> None:
+def test_code_in_a_model_folder_is_never_run(folder: Path, tmp_path: Path) -> None:
     marker = tmp_path / "ran"
     own_code(folder, marker)
     sound = ask(folder)
-    # An architecture that the library has is loaded by the library's own classes, whatever the folder names.
+    # The library loads known architectures with its own classes, even if the folder names others.
     change(folder / "config.json", auto_map=OWN)
     assert ask(folder) == sound
     change(folder / "config.json", model_type="own")
@@ -122,7 +122,7 @@ def test_pickled_weights_are_refused_and_never_read(folder: Path, tmp_path: Path
     pickled = pickle.dumps(Marking(marker))
     (folder / "pytorch_model.bin").write_bytes(pickled)
     (folder / "adapter_model.bin").write_bytes(pickled)
-    # Beside safetensors, pickles are left alone.
+    # Pickles are ignored if safetensors exist.
     ask(folder)
     weights.rename(folder / "other.safetensors")
     names = {"lm_head.weight": "pytorch_model.bin"}
@@ -146,7 +146,7 @@ def _saved() -> bytes:
     return content.getvalue()
 
 
-def test_damaged_files_end_in_a_sentence(folder: Path) -> None:
+def test_damaged_model_files_are_refused(folder: Path) -> None:
     for name, content in [
         ("model.safetensors", b"\xff" * 100),
         ("model.safetensors", b""),
@@ -164,7 +164,7 @@ def test_damaged_files_end_in_a_sentence(folder: Path) -> None:
         (folder / name).write_bytes(before)
 
 
-def test_errors_name_the_cause_and_a_hostile_template_is_stopped() -> None:
+def test_loading_errors_name_causes_and_hostile_templates_stop() -> None:
     own = explain_loading_error(
         "m", ValueError("Please pass the argument `trust_remote_code=True` to allow custom code to be run.")
     )
@@ -201,7 +201,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield monkeypatch.setattr(prompting, "SECONDS", 0.5)
 
 
-def test_a_template_is_filled_in_as_by_the_library(folder: Path) -> None:
+def test_chat_template_is_filled_as_by_the_library(folder: Path) -> None:
     from transformers import AutoTokenizer
 
     known: Any = AutoTokenizer.from_pretrained(str(folder))
@@ -223,11 +223,11 @@ def test_a_template_is_filled_in_as_by_the_library(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("_impatient")
-def test_an_endless_template_ends(folder: Path) -> None:
+def test_endless_template_is_stopped(folder: Path) -> None:
     (folder / "chat_template.jinja").write_text(ENDLESS)
     with pytest.raises(GradingError):
         ask(folder)
-    # The first is sound; how much is asked does not matter.
+    # Only one late message among many triggers the loop.
     late = "{% if messages[0].content == 'last' %}" + ENDLESS + "{% endif %}"
     many = [HELLO] * 500 + [[{"role": "user", "content": "last"}]] + [[{"role": "user", "content": "x" * 9999}]] * 20
     with pytest.raises(GradingError):
@@ -235,7 +235,7 @@ def test_an_endless_template_ends(folder: Path) -> None:
     assert fill_chat_template(tokenizer("a"), [HELLO]) == ["a"]
 
 
-def test_the_process_of_templates_knows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_template_process_has_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompting, "_process", None)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     fill_chat_template(tokenizer("a"), [HELLO])
@@ -246,13 +246,13 @@ def test_the_process_of_templates_knows_no_key(monkeypatch: pytest.MonkeyPatch) 
     prompting._end_process(process)
 
 
-# By construction
+# Static check of the sources
 
 
 WORDS = ("from_pretrained", "LLM", "apply_chat_template", "pickle", "torch.load", "pipeline")
 
 
-def test_no_call_leaves_open_whether_code_of_a_model_is_run() -> None:
+def test_every_model_loading_call_forbids_remote_code() -> None:
     sources = {
         file: file.read_text(encoding="utf-8") for top in ("core", "bench") for file in (ROOT / top).rglob("*.py")
     }

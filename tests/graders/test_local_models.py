@@ -1,4 +1,4 @@
-"""The transformers back end: the library's own code on tiny models that were trained a moment ago."""
+"""The transformers back end, on tiny models trained for these tests."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def gpt2(llama: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An untrained model with learned positions: what it writes means nothing, and hangs on every position."""
+    """Return an untrained model with learned positions, whose output depends on every position."""
     from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
     folder = str(tmp_path_factory.mktemp("gpt2"))
@@ -84,7 +84,7 @@ def gpt2(llama: str, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def passage(marker: str, words: int, seed: int = 0) -> str:
-    """So many words that mean nothing, with a marker among them."""
+    """Return meaningless words with a marker among them."""
     chance = random.Random(f"{marker} {words} {seed}")
     text = [chance.choice(tiny_models.FILLER[:40]) for _ in range(words)]
     text.insert(chance.randint(0, words), marker)
@@ -102,7 +102,7 @@ def ask(back_end: TransformersBackEnd | ExtractiveBackEnd, *calls: Call) -> list
 
 @contextmanager
 def tokens_read(back_end: TransformersBackEnd) -> Iterator[list[int]]:
-    """The tokens, padding included, of every call of the model until the block ends."""
+    """Yield the token counts, padding included, of the model's forward calls within the block."""
     read: list[int] = []
     hook = back_end._loaded.model.register_forward_pre_hook(
         lambda model, args, given: read.append(given["input_ids"].numel()), with_kwargs=True
@@ -115,7 +115,7 @@ def tokens_read(back_end: TransformersBackEnd) -> Iterator[list[int]]:
 
 @functools.cache
 def generated(folder: str, text: str, tokens: int, special: bool = True, dtype: str = "float32") -> str:
-    """What the library's own greedy `generate` writes for one prompt."""
+    """Return the output of the library's greedy `generate` for one prompt."""
     loaded = load_model(folder, dtype=dtype)
     inputs = loaded.tokenizer(text, return_tensors="pt", add_special_tokens=special)
     with torch.inference_mode():
@@ -127,7 +127,7 @@ def generated(folder: str, text: str, tokens: int, special: bool = True, dtype: 
     return written
 
 
-def test_seq2seq_and_causal_models_give_learnt_ratings_and_the_end_is_noticed(t5: str, llama: str) -> None:
+def test_seq2seq_and_causal_models_rate_and_report_completeness(t5: str, llama: str) -> None:
     calls = [rating(passage(marker, words)) for words in (6, 40, 90) for marker in RATED]
     assert [completion.text for completion in ask(TransformersBackEnd(t5), *calls)] == [*map(str, RATED.values())] * 3
     calls = [rating(passage(marker, words)) for words in (6, 40, 60) for marker in RATED]
@@ -141,9 +141,9 @@ def test_seq2seq_and_causal_models_give_learnt_ratings_and_the_end_is_noticed(t5
 
 @pytest.mark.parametrize("model", ["t5", "llama", "gpt2"])
 @pytest.mark.parametrize("form", ["rating", "text"])
-def test_batches_answer_as_one_by_one_and_as_generate(model: str, form: Form, request: pytest.FixtureRequest) -> None:
+def test_batches_match_single_calls_and_generate(model: str, form: Form, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(model)
-    # To a model that has learnt nothing one marker is as good as another; each is in a text of one of three lengths.
+    # Six markers suffice for an untrained model, as they still cover all three text lengths.
     markers = [*tiny_models.ANSWERS][:6] if model == "gpt2" else [*tiny_models.ANSWERS]
     calls = [rating(passage(m, words), form=form) for m, words in zip(markers, itertools.cycle((3, 30, 80)))]
     together = ask(TransformersBackEnd(folder, batch_tokens=500), *calls)
@@ -151,12 +151,12 @@ def test_batches_answer_as_one_by_one_and_as_generate(model: str, form: Form, re
     assert [c.text for c in together] == [c.text for c in alone]
     for call, completion in zip(calls, together, strict=True):
         plain = generated(folder, fill_prompt(call.prompt, call.values).joined(), call.max_tokens)
-        # A rating ends where nothing more can change it.
+        # Generation of a rating stops once nothing can change it.
         assert completion.text == plain if form == "text" else plain.startswith(completion.text)
 
 
 @pytest.mark.parametrize("model", ["llama", "gpt2"])
-def test_a_shared_passage_is_read_once_with_the_same_answers(model: str, request: pytest.FixtureRequest) -> None:
+def test_shared_passage_is_read_once_with_same_answers(model: str, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(model)
     questions = ["what is it?", "which is the best of all of them, and on what is it?", "how?"]
     calls = [rating(passage(m, words), q) for m in RATED for words in (30, 70) for q in questions]
@@ -174,11 +174,11 @@ def test_a_shared_passage_is_read_once_with_the_same_answers(model: str, request
 
 
 @given(st.lists(st.lists(st.sampled_from([1, 2]), min_size=1, max_size=6), min_size=1, max_size=7))
-def test_no_other_division_of_neighbours_reads_fewer_tokens(ends: list[list[int]]) -> None:
+def test_prefix_groups_minimise_tokens_read(ends: list[list[int]]) -> None:
     prompts = sorted([7] * LEAST_SHARED + end for end in ends)
 
     def least(begin: int) -> int:
-        """Tokens read of the prompts from one on, by trying all divisions."""
+        """Return the fewest tokens read from prompt `begin` on, by trying all divisions."""
         if begin == len(prompts):
             return 0
         found = []
@@ -199,7 +199,7 @@ def test_no_other_division_of_neighbours_reads_fewer_tokens(ends: list[list[int]
 
 
 @pytest.mark.parametrize("model", ["t5", "llama"])
-def test_the_distribution_of_ratings_sums_to_one_and_fits_the_text(model: str, request: pytest.FixtureRequest) -> None:
+def test_rating_distribution_sums_to_one_and_fits_text(model: str, request: pytest.FixtureRequest) -> None:
     calls = [rating(passage(m, 20, seed)) for m in (*RATED, "brass") for seed in range(3)]
     for completion in ask(TransformersBackEnd(request.getfixturevalue(model)), *calls):
         assert completion.distribution is not None
@@ -208,7 +208,7 @@ def test_the_distribution_of_ratings_sums_to_one_and_fits_the_text(model: str, r
         assert max(completion.distribution, key=completion.distribution.__getitem__) == completion.text[-1]
 
 
-def test_distributions_are_read_at_the_rating_and_exist_for_verdicts_and_letters(t5: str) -> None:
+def test_distributions_cover_ratings_verdicts_and_letters(t5: str) -> None:
     (completion,) = ask(TransformersBackEnd(t5), rating(passage("brass", 20)))
     assert completion.text == "Rating : 3"
     assert completion.distribution is not None and completion.distribution["3"] > 0.5
@@ -225,9 +225,9 @@ def test_distributions_are_read_at_the_rating_and_exist_for_verdicts_and_letters
     assert third.distribution is not None and third.distribution["C"] > 0.5
 
 
-def test_options_written_in_several_tokens_are_told_apart_where_they_differ() -> None:
+def test_multi_token_options_are_compared_at_the_differing_token() -> None:
     class Signs:
-        """A tokenizer that writes a mark before a digit, as some do."""
+        """A tokenizer that puts a mark token before digits, as some do."""
 
         unk_token_id = None
 
@@ -248,7 +248,7 @@ def test_options_written_in_several_tokens_are_told_apart_where_they_differ() ->
     assert found["2"] == 0
 
 
-def test_only_the_passage_is_shortened_and_a_prompt_without_room_fails_alone(t5: str, llama: str) -> None:
+def test_only_passages_are_shortened_and_oversized_prompt_fails_alone(t5: str, llama: str) -> None:
     text = passage("silver", 10) + " the" * 600 + " END"
     call = rating(text)
     back_end = TransformersBackEnd(t5, max_tokens_in=100)
@@ -273,7 +273,7 @@ def test_only_the_passage_is_shortened_and_a_prompt_without_room_fails_alone(t5:
     assert len(prepared.tokens) == 120 - 12
 
 
-def test_markers_of_the_model_inside_a_passage_are_text(llama: str, t5: str) -> None:
+def test_special_tokens_in_a_passage_are_plain_text(llama: str, t5: str) -> None:
     for folder in (llama, t5):
         back_end = TransformersBackEnd(folder)
         tokens = back_end._prompting.prepare([rating("a </s> b <|assistant|> c <s>")], lambda call: 0)[0].tokens
@@ -284,7 +284,7 @@ def test_markers_of_the_model_inside_a_passage_are_text(llama: str, t5: str) -> 
 
 
 def with_template(folder: str, template: str, to: Path) -> str:
-    """A copy of a model with a chat template."""
+    """Save a copy of a model with a chat template; return its folder."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
@@ -294,7 +294,7 @@ def with_template(folder: str, template: str, to: Path) -> str:
     return str(to)
 
 
-def test_a_chat_model_is_asked_in_its_own_template(llama: str, tmp_path: Path) -> None:
+def test_chat_model_uses_its_own_template(llama: str, tmp_path: Path) -> None:
     folder = with_template(llama, tiny_models.CHAT_TEMPLATE, tmp_path)
     call = replace(rating(passage("gold", 20)), prompt=replace(RATE, system="You rate."), form="text")
     back_end = TransformersBackEnd(folder)
@@ -316,7 +316,7 @@ def test_a_chat_model_is_asked_in_its_own_template(llama: str, tmp_path: Path) -
     ],
     ids=["refuses", "drops"],
 )
-def test_a_template_without_system_role_gets_both_texts_as_user(template: str, llama: str, tmp_path: Path) -> None:
+def test_template_without_system_role_gets_both_texts_as_user(template: str, llama: str, tmp_path: Path) -> None:
     call = replace(rating("gold"), prompt=replace(RATE, system="You rate."))
     back_end = TransformersBackEnd(with_template(llama, template, tmp_path))
     text = back_end._prompting.prepare([call], lambda call: 0)[0].text
@@ -327,7 +327,7 @@ def likelihood(marker: str, *options: str) -> Call:
     return rating(passage(marker, 20), form="likelihood", options=options)
 
 
-def test_likelihoods_of_a_seq2seq_model_are_those_of_its_decoder(t5: str) -> None:
+def test_seq2seq_likelihoods_match_decoder_loss(t5: str) -> None:
     options = ("the red leaves of maple", "5", "the red of")
     completion, other = ask(TransformersBackEnd(t5), likelihood("maple", *options), likelihood("gold", "4", "5"))
     loaded = load_model(t5)
@@ -344,7 +344,7 @@ def test_likelihoods_of_a_seq2seq_model_are_those_of_its_decoder(t5: str) -> Non
 
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("model", ["llama", "gpt2"])
-def test_causal_likelihoods_are_of_the_continuation(model: str, share: bool, request: pytest.FixtureRequest) -> None:
+def test_causal_likelihoods_match_continuation_loss(model: str, share: bool, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(model)
     options = ("the red leaves of maple", "5", "the red of")
     calls = [likelihood("maple", *options), likelihood("gold", "4", "5")]
@@ -368,7 +368,7 @@ def span(text: str, question: str = "where is it?") -> Call:
     return Call(RATE, {"question": question, "context": text}, "span")
 
 
-def test_an_extractive_answer_is_cut_from_anywhere_in_the_passage_or_none(reader: str) -> None:
+def test_extractive_answer_comes_from_anywhere_in_passage_or_is_empty(reader: str) -> None:
     (found,) = ask(ExtractiveBackEnd(reader), span("This is the Gold   Coin, and all of it."))
     assert found.text == "Gold   Coin"
     assert found.distribution is not None and found.distribution["answer"] > 0.5
@@ -386,7 +386,7 @@ def test_an_extractive_answer_is_cut_from_anywhere_in_the_passage_or_none(reader
     assert found.error is not None and "no room" in found.error
 
 
-def test_other_forms_go_to_the_other_model(reader: str, t5: str) -> None:
+def test_other_forms_go_to_the_second_model(reader: str, t5: str) -> None:
     back_end = ExtractiveBackEnd(reader, other=TransformersBackEnd(t5))
     cut, rated = ask(back_end, span("a gold coin"), rating(passage("iron", 20)))
     assert (cut.text, rated.text) == ("gold coin", "2")
@@ -396,9 +396,9 @@ def test_other_forms_go_to_the_other_model(reader: str, t5: str) -> None:
         ask(TransformersBackEnd(t5), span("a gold coin"))
 
 
-def test_models_are_loaded_at_the_first_call_and_shared(t5: str) -> None:
+def test_models_are_loaded_on_first_call_and_shared(t5: str) -> None:
     one, other = TransformersBackEnd(t5, device="cpu"), TransformersBackEnd(t5)
-    assert one.count_tokens("the best") == 2, "the tokenizer is at hand without the weights"
+    assert one.count_tokens("the best") == 2, "the tokenizer needs no weights"
     assert TransformersBackEnd("nobody/no-such-model").count_tokens("the best") is None
     ask(one, rating("gold"))
     ask(other, rating("gold"))
@@ -409,7 +409,7 @@ def test_models_are_loaded_at_the_first_call_and_shared(t5: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["t5", "llama"])
-def test_ratings_in_half_precision_are_those_of_greedy_decoding(model: str, request: pytest.FixtureRequest) -> None:
+def test_half_precision_ratings_match_greedy_decoding(model: str, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(model)
     questions = ["what is it made of?", "what is it?"]
     calls = [rating(passage(marker, words), q) for marker in RATED for words in (5, 20, 60) for q in questions]
@@ -419,7 +419,7 @@ def test_ratings_in_half_precision_are_those_of_greedy_decoding(model: str, requ
     assert {c.text for c in found} >= {*map(str, RATED.values())}
 
 
-def test_a_missing_or_broken_model_is_an_error_that_says_what_to_do(t5: str, tmp_path: Path) -> None:
+def test_missing_or_broken_models_and_devices_are_refused(t5: str, tmp_path: Path) -> None:
     with refusal("model-unusable", kind=GradingError):
         ask(TransformersBackEnd(str(tmp_path / "nowhere")), rating("gold"))
     with refusal("model-unusable", kind=GradingError):
@@ -436,7 +436,7 @@ def test_a_missing_or_broken_model_is_an_error_that_says_what_to_do(t5: str, tmp
             ask(TransformersBackEnd(t5, device="cuda"), rating("gold"))
 
 
-def test_errors_of_fetching_are_told_apart_and_prompts_grouped() -> None:
+def test_loading_errors_are_distinguished_and_prompts_grouped() -> None:
     assert explain_loading_error("m", OSError(errno.ENOSPC, "No space left on device")).code == "disk-full"
     offline = OSError("cannot load")
     offline.__cause__ = ConnectionError("no route")
@@ -450,7 +450,7 @@ def test_errors_of_fetching_are_told_apart_and_prompts_grouped() -> None:
     assert (sorted(group.rows), group.shared) == ([0, 1], 39)
 
 
-def test_the_identity_follows_the_content_of_a_folder_or_the_revision_of_a_hub_model(t5: str, tmp_path: Path) -> None:
+def test_model_identity_follows_folder_content_or_hub_revision(t5: str, tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     for name in ("config.json", "model.safetensors", "README.md"):
         (tmp_path / "m" / name).write_text(name)
@@ -465,7 +465,7 @@ def test_the_identity_follows_the_content_of_a_folder_or_the_revision_of_a_hub_m
 
 
 def steps(*calls: Call) -> Steps:
-    """Ask one call after the other; the grade holds what came."""
+    """Make the calls in turn; the grade holds their texts."""
     texts = []
     for call in calls:
         completion = yield call
@@ -477,7 +477,7 @@ def drive(back_end: TransformersBackEnd, work: list[tuple[tuple[int, int], Steps
     return [outcome for batch in back_end.drive(work, control) for outcome in batch]
 
 
-def test_pairs_go_through_all_steps_and_a_cap_or_cancel_keeps_what_was_asked(t5: str) -> None:
+def test_pairs_complete_all_steps_and_cap_or_cancel_keeps_outcomes(t5: str) -> None:
     markers = ["tin", "gold", "iron", "silver"] * 5
     work = [((i, 0), steps(*[rating(passage(m, 10 + i))] * (i % 3))) for i, m in enumerate(markers)]
     control = Control()
@@ -503,7 +503,7 @@ def test_pairs_go_through_all_steps_and_a_cap_or_cancel_keeps_what_was_asked(t5:
     assert drive(TransformersBackEnd(t5), two_steps, control) == []
 
 
-def test_a_pause_holds_the_next_batch_until_resume(t5: str) -> None:
+def test_pause_holds_the_next_batch_until_resume(t5: str) -> None:
     control = Control()
     control.pause()
     came: list[Outcome] = []
@@ -517,7 +517,7 @@ def test_a_pause_holds_the_next_batch_until_resume(t5: str) -> None:
     assert len(came) == 3
 
 
-def test_no_more_pairs_are_begun_than_the_window_holds() -> None:
+def test_started_pairs_never_exceed_the_window() -> None:
     begun = 0
 
     def counted() -> Steps:
@@ -530,7 +530,7 @@ def test_no_more_pairs_are_begun_than_the_window_holds() -> None:
 
     def answer(calls: Any, control: Control) -> Iterator[list[tuple[int, Completion]]]:
         most.append(len(calls))
-        # Another order than that of the calls, as batches by length have.
+        # In reverse order, because batches sorted by length reorder calls too.
         yield from ([(i, Completion("1"))] for i in reversed(range(len(calls))))
 
     work: Iterator[tuple[tuple[int, int], Steps]] = (((i, 0), counted()) for i in range(10))
@@ -549,7 +549,7 @@ def test_no_more_pairs_are_begun_than_the_window_holds() -> None:
         RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried to ..."),
     ],
 )
-def test_a_batch_over_memory_is_run_in_parts(t5: str, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_out_of_memory_batch_is_split(t5: str, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     back_end = TransformersBackEnd(t5)
     calls = [rating(passage(marker, 20)) for marker in RATED]
     whole: Callable[..., Any] = back_end._runner.write
@@ -566,7 +566,7 @@ def test_a_batch_over_memory_is_run_in_parts(t5: str, monkeypatch: pytest.Monkey
     assert max(sizes) == 6
 
 
-def test_where_not_even_one_prompt_fits_into_memory_a_sentence_says_so_and_a_fault_of_another_kind_stays_one() -> None:
+def test_single_prompt_over_memory_is_refused_and_other_errors_propagate() -> None:
     def full(batch: Batch) -> None:
         raise MemoryError
 

@@ -1,4 +1,4 @@
-"""Grading plans elsewhere: the worker, the files, and taking grades in; bench/ray_drill.py drills a cluster."""
+"""Grading plans on other machines: workers, files and grade imports (bench/ray_drill.py tests a cluster)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def planned(project: Project, grader: graders.Grader, path: Path, **parameters: 
     return pq.read_table(path)
 
 
-def test_a_worker_gives_the_grades_of_one_process_in_any_order_of_files(project: Project, tmp_path: Path) -> None:
+def test_worker_gives_single_process_grades_in_any_file_order(project: Project, tmp_path: Path) -> None:
     grader = graders.make_grader("embedding", {})
     plan = tmp_path / "plan.parquet"
     table = planned(project, grader, plan, key_variable="SECRET")
@@ -69,7 +69,7 @@ def test_a_worker_gives_the_grades_of_one_process_in_any_order_of_files(project:
     passages = table["passage"].to_pylist()
     assert [text for text, before in zip(passages, [None, *passages], strict=False) if text != before] == sorted(
         set(passages), key=passages.index
-    ), "pairs with the same passage follow each other"
+    ), "pairs must be grouped by passage"
     made = planned_grader(plan)
     assert made is not None and made.fingerprint == grader.spec.fingerprint
     worker = GraderOnWorker(made)
@@ -89,7 +89,7 @@ def test_a_worker_gives_the_grades_of_one_process_in_any_order_of_files(project:
         assert grades(other) == before != []
 
 
-def test_questions_with_keys_and_choices_reach_the_worker(project: Project, tmp_path: Path) -> None:
+def test_answer_keys_and_choices_reach_the_worker(project: Project, tmp_path: Path) -> None:
     class Echo:
         def grade(self, questions: Any, passages: Any, pairs: Any, control: Any) -> Iterator[Any]:
             control.add(graders.Usage(len(pairs), 100, 10))
@@ -115,7 +115,7 @@ def test_questions_with_keys_and_choices_reach_the_worker(project: Project, tmp_
     assert sum(row["calls"] for row in done) > 0
 
 
-def test_a_worker_with_another_grader_refuses(project: Project, tmp_path: Path) -> None:
+def test_worker_with_different_fingerprint_is_refused(project: Project, tmp_path: Path) -> None:
     planned(project, graders.make_grader("embedding", {}), tmp_path / "plan.parquet", cuts=[0.1, 0.2, 0.3, 0.4, 0.5])
     made = planned_grader(tmp_path / "plan.parquet")
     assert made is not None
@@ -123,7 +123,7 @@ def test_a_worker_with_another_grader_refuses(project: Project, tmp_path: Path) 
         GraderOnWorker(made)
 
 
-def test_rows_that_are_not_grades_of_this_plan_change_nothing(project: Project, tmp_path: Path) -> None:
+def test_rows_without_valid_grades_of_the_plan_are_refused(project: Project, tmp_path: Path) -> None:
     grader = graders.make_grader("embedding", {})
     table = planned(project, grader, tmp_path / "plan.parquet")
     name = table["custom_id"][0].as_py()
@@ -166,7 +166,7 @@ def test_rows_that_are_not_grades_of_this_plan_change_nothing(project: Project, 
         max_size=4,
     )
 )
-def test_grades_read_back_as_written(tmp_path_factory: pytest.TempPathFactory, grades: list[Grade]) -> None:
+def test_grades_survive_a_round_trip(tmp_path_factory: pytest.TempPathFactory, grades: list[Grade]) -> None:
     file = tmp_path_factory.getbasetemp() / "grades.parquet"
     pq.write_table(grade_columns([f"a{n}" for n in range(len(grades))], grades, graders.Usage(3, 200, 10)), file)
     (rows,) = graders.read_grades(file)
@@ -174,7 +174,7 @@ def test_grades_read_back_as_written(tmp_path_factory: pytest.TempPathFactory, g
     assert [row.usage for row in rows] == [graders.Usage(3, 200, 10), *[graders.NOTHING_USED] * (len(grades) - 1)]
 
 
-def test_a_hostile_plan_chooses_no_key_and_breaks_nothing(tmp_path: Path) -> None:
+def test_hostile_plan_sets_no_key_and_malformed_is_refused(tmp_path: Path) -> None:
     plan = tmp_path / "plan.parquet"
 
     def described(about: bytes) -> None:
@@ -192,7 +192,7 @@ def test_a_hostile_plan_chooses_no_key_and_breaks_nothing(tmp_path: Path) -> Non
             planned_grader(plan)
 
 
-def test_files_that_are_not_plans_and_damaged_files(project: Project, tmp_path: Path, monkeypatch: Any) -> None:
+def test_non_plans_are_refused_and_damaged_files_set_aside(project: Project, tmp_path: Path, monkeypatch: Any) -> None:
     grader = graders.make_grader("embedding", {})
     for name in ("calls.jsonl", "calls"):
         with pytest.raises(InputError):
@@ -223,7 +223,7 @@ def test_files_that_are_not_plans_and_damaged_files(project: Project, tmp_path: 
         graders.grade_plan(plan, folder)
 
 
-def test_calls_become_rows_of_vllm_and_its_rows_become_answers(project: Project, tmp_path: Path) -> None:
+def test_calls_convert_to_vllm_rows_and_back_to_answers(project: Project, tmp_path: Path) -> None:
     grader = graders.make_grader("self-rating", CALLS)
     plan = tmp_path / "calls.parquet"
     grading.write_missing(project, grader, plan, 1, grading.Scope())
@@ -256,7 +256,7 @@ def test_calls_become_rows_of_vllm_and_its_rows_become_answers(project: Project,
 
 
 @pytest.mark.parametrize("kind", ["self-rating", "answer", "choice", "direct", "extractive"])
-def test_the_removed_back_end_vllm_names_what_to_use(kind: str) -> None:
+def test_removed_vllm_back_end_names_alternatives(kind: str) -> None:
     given = {"back_end": "vllm", "model": "m"}
     if kind == "extractive":
         given = {"verify_back_end": "vllm", "check": "model"}
@@ -265,7 +265,7 @@ def test_the_removed_back_end_vllm_names_what_to_use(kind: str) -> None:
     assert "openai" in refused.value.hint and "grade-plan" in refused.value.hint
 
 
-def test_commands_plan_a_job(
+def test_commands_plan_and_import_a_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exam = shell_on(filled, tmp_path, monkeypatch, capsys)
@@ -274,7 +274,7 @@ def test_commands_plan_a_job(
     assert made is not None
     Path("out").mkdir()
     pq.write_table(GraderOnWorker(made)(pq.read_table("plan.parquet")), "out/a.parquet")
-    # Nothing is missing, so that no cluster is needed.
+    # No rows are missing, so no cluster is needed.
     assert printed(exam("grade-plan", "plan.parquet", "-o", "out", "--json")) == {"rows": 5, "before": 5, "done": 5}
     assert printed(exam("ingest", "out", "--json"))["graded"] == 5
     Path("answers.jsonl").write_text("{}")
@@ -283,7 +283,7 @@ def test_commands_plan_a_job(
         assert exam(*words)[0] == 2
 
 
-def test_a_cluster_grades_a_plan_and_a_restart_asks_nothing_twice(project: Project, tmp_path: Path) -> None:
+def test_cluster_grades_only_missing_rows_of_a_plan(project: Project, tmp_path: Path) -> None:
     pytest.importorskip("ray")
     grader = graders.make_grader("embedding", {})
     table = planned(project, grader, tmp_path / "plan.parquet")
@@ -298,7 +298,7 @@ def test_a_cluster_grades_a_plan_and_a_restart_asks_nothing_twice(project: Proje
     assert grading.import_grade_files(project, grader, files, "ann").graded == 5
 
 
-def test_an_old_grader_stays_listed(
+def test_grader_of_removed_back_end_stays_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, parameters = "some/model@main", {"model": "some/model", "back_end": "vllm"}

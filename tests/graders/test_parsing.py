@@ -1,4 +1,4 @@
-"""A rating is read only where the model wrote one; everything else is failed or, on the papers' scale, defaulted."""
+"""Reading of answers: ratings, verdicts, letters, JSON, refusals and service messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LETTERS = ("A", "B", "C", "D")
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        # a number rates that is the answer or is called the rating
+        # A number that is the answer or is named as the rating
         ("4", 4), ("0", 0), (" 5\n", 5), ("**4**", 4), ("_4_", 4), ("[2]", 2), ("`3`", 3), ("'4'", 4), ('1"', 1),
         ("<b>4</b>", 4), ("\x004\x00", 4), ("$\\boxed{3}$", 3), ("4\ufe0f\u20e3", 4), ("+4", 4), ("Answer: 4", 4),
         ("4: The answer is mostly relevant.", 4), ("4:The answer", 4), ("- 4: mostly", 4), ("4.", 4),
@@ -60,7 +60,7 @@ LETTERS = ("A", "B", "C", "D")
         ("final_score: 2", 2), ("GRADE: 5", 5), ("##M: 2\n##T: 1\n##O: 1\n\n##final score: 1", 1),
         ("##M: 2  \n##T: 3  \n##O: 1", 1), ("Article 5 is quoted. Score: 3", 3),
         ("8 months, so I rate it low. Rating: 1", 1),
-        # a statement about the passage that names a rating has it
+        # A statement about the passage that names a rating
         ("We cannot answer the question from this passage. Rating: 0", 0),
         ("404 Not Found means the page is missing. Rating: 5", 5),
         ("The service is unavailable in winter. Rating: 3", 3),
@@ -68,16 +68,16 @@ LETTERS = ("A", "B", "C", "D")
         ("As an assistant professor, he writes. Rating: 2", 2),
         ("Permission denied errors come from the mode. Rating: 5", 5),
         ("The content is blocked in Germany. Rating: 2", 2), ("I'm sorry. Rating: 3", 3),
-        # digits of other scripts and number words rate
+        # Digits of other scripts and number words
         ("４", 4), ("٤", 4), ("५", 5), ("Rating: ５/５", 5), ("four", 4), ("**Four**.", 4), ("Rating: zero", 0),
         ("Score: three out of five", 3),
-        # An answer about the passage is not a refusal.
+        # An answer about the passage, which is not a refusal
         ("I cannot find it in the passage. Rating: 1", 1), ("Sorry to say, it is wrong. Rating: 1", 1),
         ("As an example: rating 1", 1), ("I am a teacher. Score: 1", 1), ("The model declines to answer. Score: 1", 1),
         ("Unfortunately it is old. Grade: 1", 1),
     ],
 )  # fmt: skip
-def test_a_number_rates_that_is_the_answer_or_is_called_the_rating(text: str, rating: int) -> None:
+def test_sole_or_named_number_is_read_as_rating(text: str, rating: int) -> None:
     assert parse_rating(text) == Parsed(rating, "graded")
 
 
@@ -93,7 +93,7 @@ NO_RATINGS = [
 
 
 @pytest.mark.parametrize("text", NO_RATINGS)
-def test_an_answer_that_holds_another_number_fails(text: str) -> None:
+def test_unrelated_number_fails(text: str) -> None:
     assert parse_rating(text) == Parsed(None, "failed", NO_RATING)
     assert parse_rating(text, top=3) == Parsed(None, "failed", "no rating")
 
@@ -105,7 +105,7 @@ OFF_SCALE = [
 
 
 @pytest.mark.parametrize("pattern", ["{}", "Rating: {}", "**{}**", "{} weeks", "It is ({}), so 4 weeks.", "{}: 4"])
-def test_a_number_off_the_scale_is_no_rating(pattern: str) -> None:
+def test_off_scale_number_fails(pattern: str) -> None:
     for number in OFF_SCALE:
         assert parse_rating(pattern.format(number)) == Parsed(None, "failed", NO_RATING)
 
@@ -116,7 +116,7 @@ def test_a_number_off_the_scale_is_no_rating(pattern: str) -> None:
         "B12", "5th", "covid-19", "4x", "x4", "CO2", "3rd-rate", "2-day", "mp3", "N/4", "é4", "e\u03014", "v_4",
     ],
 )  # fmt: skip
-def test_digits_within_words_are_no_numbers(text: str) -> None:
+def test_digits_within_words_are_ignored(text: str) -> None:
     assert parse_rating(text) == Parsed(1, "defaulted")
     assert parse_rating(f"Rating: {text}") == Parsed(None, "failed", NO_RATING)
     assert parse_rating(f"{text}, so my rating is 3") == Parsed(3, "graded")
@@ -132,7 +132,7 @@ def test_digits_within_words_are_no_numbers(text: str) -> None:
         "I'm just an AI. 5", "We cannot evaluate this: 4", "I refuse to answer 5",
     ],
 )  # fmt: skip
-def test_a_refusal_fails_whatever_digits_it_holds(text: str) -> None:
+def test_refusal_fails_despite_digits(text: str) -> None:
     for parsed in (parse_rating(text), parse_rating(text, top=3), parse_yes_no(text)):
         assert parsed == Parsed(None, "failed", REFUSED)
 
@@ -158,7 +158,7 @@ def test_refusals_in_other_words_and_languages_fail(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["We cannot answer the question from this passage.", "The service is unavailable in winter. 3"]
 )
-def test_what_only_may_be_about_the_passage_fails_where_it_names_no_rating(text: str) -> None:
+def test_ambiguous_refusal_without_named_rating_fails(text: str) -> None:
     assert parse_rating(text).status == "failed"
 
 
@@ -194,7 +194,7 @@ SERVICE_MESSAGES = [
 
 
 @pytest.mark.parametrize("text", SERVICE_MESSAGES)
-def test_a_message_of_the_service_fails_whatever_digits_it_holds(text: str) -> None:
+def test_service_message_fails_despite_digits(text: str) -> None:
     for parsed in (parse_rating(text), parse_rating(text, top=3), parse_yes_no(text), parse_json_rating(text)):
         assert (parsed.rating, parsed.status) == (None, "failed"), parsed
     assert parse_rating(text).reason == SERVICE
@@ -213,7 +213,7 @@ def test_a_message_of_the_service_fails_whatever_digits_it_holds(text: str) -> N
         "Forbidden fruit is named. Score: 1",
     ],
 )  # fmt: skip
-def test_an_answer_that_speaks_of_errors_is_no_message_of_a_service(text: str) -> None:
+def test_answer_about_errors_is_not_a_service_message(text: str) -> None:
     assert parse_rating(text).status == "graded"
 
 
@@ -230,7 +230,7 @@ def test_an_answer_that_speaks_of_errors_is_no_message_of_a_service(text: str) -
         "timed outings",
     ],
 )  # fmt: skip
-def test_words_that_services_use_too_are_answers(text: str) -> None:
+def test_words_of_service_messages_may_be_answers(text: str) -> None:
     assert no_answer(text) is None
 
 
@@ -242,19 +242,19 @@ def test_words_that_services_use_too_are_answers(text: str) -> None:
         "We are sorry, but your request has 4 problems", "My apologies! I was distracted by 3 things",
     ],
 )  # fmt: skip
-def test_an_excuse_that_names_no_rating_fails(text: str) -> None:
+def test_excuse_without_named_rating_fails(text: str) -> None:
     for parsed in (parse_rating(text), parse_rating(text, top=3), parse_json_rating(text)):
         assert (parsed.rating, parsed.status) == (None, "failed")
 
 
 @pytest.mark.parametrize("text", ["²", "Ⅳ", "④", "½"])
-def test_other_signs_for_numbers_are_not_guessed(text: str) -> None:
+def test_other_number_symbols_fail(text: str) -> None:
     assert parse_rating(text) == Parsed(None, "failed", NO_RATING)
 
 
 @pytest.mark.parametrize("expression", UNANSWERABLE)
 @pytest.mark.parametrize("pattern", ["{}", "{}.", '"{}"', "  **{}**\n", "({})!", "- {}"])
-def test_an_answer_that_says_there_is_none_is_rated_0(expression: str, pattern: str) -> None:
+def test_unanswerable_defaults_to_zero(expression: str, pattern: str) -> None:
     for written in (expression, expression.upper(), expression.title(), expression.replace(" ", "\n ")):
         assert parse_rating(pattern.format(written)) == Parsed(0, "defaulted")
 
@@ -262,7 +262,7 @@ def test_an_answer_that_says_there_is_none_is_rated_0(expression: str, pattern: 
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        # an answer without a rating is rated 1 unless it begins with a denial
+        # An answer without a rating gets 1 unless it begins with a denial.
         ("It does not say when the bridge was built.", 0), ("Not enough information: the passage is about chairs.", 0),
         ("No relevant information is given", 0), ("There is not enough information", 0),
         ("The passage does not answer the question.", 0),
@@ -279,29 +279,29 @@ def test_an_answer_that_says_there_is_none_is_rated_0(expression: str, pattern: 
         ("The passage does not say that monks built it.", 1), ("The drink does not contain alcohol", 1),
         ("The question is answered.", 1), ("There is no bridge.", 1), ("No bridge was built", 1),
         ("no answers were found by them", 1), ("unknown soldiers", 1), ("The bridge was built by monks.", 1),
-        # words of refusals and messages in an answer get the default
+        # Words of refusals and service messages within an answer
         ("Failure rates per year", 1), ("Leider kann ich es im Text nicht finden", 1),
         ("As an AI researcher, he writes", 1),
-        # an excuse about the passage gets the default as before
+        # An excuse about the passage gets the default.
         ("I'm sorry, the passage does not say", 1), ("Sorry, this passage has no answer", 1),
         ("I am sorry, but I could not find it", 1), ("Unfortunately, it is not in the passage", 1),
         ("Sorry seems to be the hardest word", 1),
-        # an ill formed answer is rated 0
+        # An ill-formed answer gets 0.
         ("a.", 0), ("(iii)", 0), ("b)", 0), ("...", 0), ("?!", 0), ("[d]", 0),
     ],
 )  # fmt: skip
-def test_an_answer_without_a_rating_is_rated_1_unless_it_begins_with_a_denial(text: str, rating: int) -> None:
+def test_answer_without_rating_defaults_to_one_or_zero_if_denied(text: str, rating: int) -> None:
     assert parse_rating(text) == Parsed(rating, "defaulted")
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\r", "\x00\x1b", "\u200b\ufeff\u2028", "\ud800", "\u00a0" * 100_000])
-def test_nothing_to_see_is_a_failure(text: str) -> None:
+def test_invisible_answer_fails_as_empty(text: str) -> None:
     for parsed in (parse_rating(text), parse_yes_no(text), parse_letter(text, LETTERS), parse_json_rating(text)):
         assert parsed == Parsed(None, "failed", EMPTY)
     assert parse_list(text, "questions") == ([], EMPTY)
 
 
-def test_direct_judges_have_their_own_scale_and_only_denials_are_unanswerable() -> None:
+def test_scale_depends_on_top_and_only_denials_are_unanswerable() -> None:
     assert parse_rating("2", top=2) == Parsed(2, "graded")
     assert parse_rating("1/2", top=2) == Parsed(1, "graded")
     assert parse_rating("1/2").status == "failed"
@@ -311,7 +311,7 @@ def test_direct_judges_have_their_own_scale_and_only_denials_are_unanswerable() 
     assert not says_unanswerable("Norway") and not says_unanswerable("no, never") and not says_unanswerable("")
 
 
-# Pieces that sit badly side by side, among any other text.
+# Pieces that interact badly when adjacent, mixed with any other text.
 PIECES = st.lists(
     st.sampled_from(
         ["4", "5", "0", "12", "-", "–", ".", ",", ":", "/", "/5", "e", "E", "e+", "%", "_", "x", " ", "\n", "the", "½",
@@ -323,7 +323,7 @@ PIECES = st.lists(
     max_size=12,
 ).map("".join)  # fmt: skip
 
-# Pieces that once failed a property, and texts that are hostile anywhere.
+# Pieces that once broke a property, and generally hostile texts.
 HOSTILE = (
     "0", "1", "2", "3", "4", "5", "6", "9", "10", "45", "4.5", "4,5", "1/4", "5/5", "3/5", "4-6", "12:30", "1e3",
     "-1", "+4", ".5", "½", "٣", "５", "⁴", "Rating", "rating:", "score", "Grade", "O:", "M:", "Answer:",
@@ -345,7 +345,7 @@ ANSWERS = st.builds(
 
 
 @given(PIECES)
-def test_a_rating_that_was_read_stands_in_the_text_as_an_integer_of_its_own(text: str) -> None:
+def test_parsed_rating_occurs_as_separate_integer(text: str) -> None:
     parsed = parse_rating(text)
     if parsed.status == "graded" and "one" not in text:
         digits = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text)
@@ -364,7 +364,7 @@ NAMES = ["Rating: {}", "score of {}", "grade={}", "**Score:** {}", "O: {}", "the
     st.lists(st.sampled_from([word for word in NOT_NUMBERS if word[0].isalpha()]), max_size=5),
     st.sampled_from([" ", "\n", "  "]),
 )
-def test_a_named_rating_decides_whatever_stands_around_it_and_numbers_without_a_name_do_not(
+def test_named_rating_decides_and_unnamed_numbers_do_not(
     before: list[str], rating: int, name: str, after: list[str], glue: str
 ) -> None:
     assert parse_rating(glue.join(before)).status != "graded"
@@ -375,7 +375,7 @@ NUMBER_WORD = re.compile("zero|one|two|three|four|five", re.IGNORECASE)
 
 
 @given(st.text(st.characters(exclude_characters="0123456789")).filter(lambda text: not NUMBER_WORD.search(text)))
-def test_a_text_without_digits_is_never_read_as_a_rating(text: str) -> None:
+def test_text_without_numbers_is_never_graded(text: str) -> None:
     assert parse_rating(text).status != "graded"
     assert parse_rating(text, top=2).status == "failed"
     assert parse_json_rating(text).status != "graded"
@@ -383,7 +383,7 @@ def test_a_text_without_digits_is_never_read_as_a_rating(text: str) -> None:
 
 @given(PIECES | ANSWERS | st.text())
 @example('{"rating": 4}')
-def test_a_text_that_was_cut_off_gives_no_number(text: str) -> None:
+def test_cut_off_text_fails(text: str) -> None:
     for parsed in (
         parse_rating(text, complete=False),
         parse_yes_no(text, complete=False),
@@ -399,7 +399,7 @@ def test_a_text_that_was_cut_off_gives_no_number(text: str) -> None:
 @example("3\nRating: 3", 5)
 @example("5 " * 1_000, 5)
 @example("٣", 5)
-def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rating(text: str, top: int) -> None:
+def test_any_text_gets_a_status_and_only_failures_lack_a_rating(text: str, top: int) -> None:
     for parsed, highest in (
         (parse_rating(text, top=top), top),
         (parse_json_rating(text, top), top),
@@ -432,7 +432,7 @@ def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rat
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("beginning", ["", "answer"])
-def test_much_of_anything_is_read_without_a_fault(beginning: str, piece: str) -> None:
+def test_long_repetitions_are_parsed_without_error(beginning: str, piece: str) -> None:
     text = beginning + piece * (100_000 // len(piece)) + "!"
     for parsed in (parse_rating(text), parse_json_rating(text), parse_yes_no(text), parse_letter(text, LETTERS)):
         assert (parsed.rating is None) == (parsed.status == "failed")
@@ -444,10 +444,10 @@ def test_much_of_anything_is_read_without_a_fault(beginning: str, piece: str) ->
 @example("no number at all", "4")
 @example("5 " * 1_000, "4")
 @example("<think>4</think>", "</think> 3")
-def test_once_an_answer_is_settled_nothing_that_follows_changes_it(text: str, more: str) -> None:
+def test_later_text_never_changes_a_settled_answer(text: str, more: str) -> None:
     for top in (2, 5):
         if settled_rating(text, top):
-            # Only another rating that is marked could still change it.
+            # Only another marked rating could still change it.
             assert parse_rating(text + re.sub("[0-9]", "x", more), top=top) == parse_rating(text, top=top)
             before = parse_rating(text, top=top).rating
             assert before is None or parse_rating(text + more, top=top).rating in (before, None)
@@ -471,20 +471,20 @@ def test_once_an_answer_is_settled_nothing_that_follows_changes_it(text: str, mo
         ("**Rating: 4**\n\nThe", True), ("The passage. Rating: 4\n", False),
     ],
 )  # fmt: skip
-def test_a_rating_is_settled_as_soon_as_what_follows_cannot_change_it(text: str, settled: bool) -> None:
+def test_rating_is_settled_once_later_text_cannot_change_it(text: str, settled: bool) -> None:
     assert settled_rating(text) is settled
 
 
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        # yes and no count where the answer begins with them
+        # Yes or no at the beginning of the answer
         ("Yes", 1), ("no", 0), ("YES.", 1), ("“YES”", 1), ("**No**, it is not.", 0), ("'yes'", 1),
         ("\n Yes\nit is", 1), ("Answer: Yes", 1), ("**Answer:** no", 0), ("Final answer: yes", 1),
         ("Yes, the passage says so.", 1), ("No. Yes would be wrong.", 0), ("Yes yes", 1), ("_No_", 0), ("- No", 0),
         ("True", 1), ("false.", 0), ("TRUE, it says so", 1), ("The answer is: Yes", 1), ("The answer is no.", 0),
         ("The correct answer is “YES”", 1), ("My verdict: No", 0), ("Answer: True", 1),
-        # prose is read where it names exactly one verdict
+        # Prose that names exactly one verdict
         ("I would say yes", 1), ("So the answer to the query is: “YES”.", 1), ("The passage is relevant.", 1),
         ("relevant", 1), ("The candidate is correct, as the film was made in England.", 1), ("Correct!", 1),
         ("The passage answers the question.", 1), ("The answer can be derived from the passage.", 1),
@@ -494,7 +494,7 @@ def test_a_rating_is_settled_as_soon_as_what_follows_cannot_change_it(text: str,
         ("The passage does not directly answer the query.", 0),
     ],
 )  # fmt: skip
-def test_a_verdict_counts_at_the_beginning_or_in_prose_that_names_exactly_one(text: str, rating: int) -> None:
+def test_verdict_counts_at_start_or_if_prose_names_exactly_one(text: str, rating: int) -> None:
     assert parse_yes_no(text) == Parsed(rating, "graded")
 
 
@@ -505,7 +505,7 @@ def test_a_verdict_counts_at_the_beginning_or_in_prose_that_names_exactly_one(te
         "The passage is relevant, so no, it is.",
     ],
 )  # fmt: skip
-def test_an_answer_that_names_both_is_a_failure(text: str) -> None:
+def test_answer_naming_both_verdicts_fails(text: str) -> None:
     assert parse_yes_no(text) == Parsed(None, "failed", BOTH)
 
 
@@ -519,12 +519,12 @@ def test_an_answer_that_names_both_is_a_failure(text: str) -> None:
         "I cannot determine if the candidate is correct.", "unknown", "It lists relevant facts", "Is it correct?",
     ],
 )  # fmt: skip
-def test_an_answer_that_names_no_verdict_or_doubts_is_a_failure(text: str) -> None:
+def test_answer_without_clear_verdict_fails(text: str) -> None:
     assert parse_yes_no(text) == Parsed(None, "failed", "neither yes nor no")
 
 
 @pytest.mark.parametrize("text", ["XXX", "xxx.", "Answer: XXX"])
-def test_the_judge_may_say_that_it_cannot_tell(text: str) -> None:
+def test_undecided_verdict_fails(text: str) -> None:
     assert parse_yes_no(text) == Parsed(None, "failed", UNDECIDED)
 
 
@@ -532,7 +532,7 @@ def test_the_judge_may_say_that_it_cannot_tell(text: str) -> None:
     ("text", "settled"),
     [("Yes", False), ("Yes ", False), ("Yes o", False), ("Yes,", False), ("Yes.", True), ("No, it ", True)],
 )
-def test_yes_and_no_are_settled_once_the_other_cannot_follow(text: str, settled: bool) -> None:
+def test_yes_or_no_is_settled_once_the_other_cannot_follow(text: str, settled: bool) -> None:
     assert settled_yes_no(text) is settled
 
 
@@ -544,7 +544,7 @@ def test_yes_and_no_are_settled_once_the_other_cannot_follow(text: str, settled:
         ("B: because A is wrong", 1), ("A - rise", 0), ("C, a rise", 2), ("A\nIt rises.", 0),
     ],
 )  # fmt: skip
-def test_a_choice_is_read_by_its_letter(text: str, position: int) -> None:
+def test_choice_is_read_by_its_letter(text: str, position: int) -> None:
     assert parse_letter(text, LETTERS) == Parsed(position, "graded")
 
 
@@ -552,7 +552,7 @@ def test_a_choice_is_read_by_its_letter(text: str, position: int) -> None:
     "text",
     ["A rise in water", "A or B", "B/C", "B, C", "both A and B", "E", "rise", "I think B", "B's", "A-frame", "4"],
 )
-def test_a_word_or_several_letters_are_no_choice(text: str) -> None:
+def test_word_or_several_letters_fail_as_choice(text: str) -> None:
     assert parse_letter(text, LETTERS).status == "failed"
 
 
@@ -563,7 +563,7 @@ def test_a_word_or_several_letters_are_no_choice(text: str) -> None:
         '```\n{"rating": 4}```\n',
     ],
 )  # fmt: skip
-def test_a_rating_is_read_from_json_that_is_the_whole_answer(text: str) -> None:
+def test_rating_is_read_if_json_is_the_whole_answer(text: str) -> None:
     assert parse_json_rating(text) == Parsed(4, "graded")
 
 
@@ -577,7 +577,7 @@ def test_a_rating_is_read_from_json_that_is_the_whole_answer(text: str) -> None:
         ("Rate limit exceeded. Please retry in 5 seconds.", SERVICE),
     ],
 )  # fmt: skip
-def test_where_json_of_a_schema_was_asked_for_nothing_else_is_a_rating(text: str, reason: str) -> None:
+def test_only_json_is_accepted_if_a_schema_was_requested(text: str, reason: str) -> None:
     parsed = parse_json_rating(text)
     assert parsed == Parsed(None, "failed", reason)
     answer = parse_json_answer(text.replace("rating", "answer").replace(": 4", ': "Yes"'))
@@ -594,18 +594,18 @@ def test_where_json_of_a_schema_was_asked_for_nothing_else_is_a_rating(text: str
         '{"rating": 6.0}',
     ],
 )  # fmt: skip
-def test_digits_of_json_that_has_no_sound_rating_are_never_read(text: str) -> None:
+def test_json_without_sound_rating_fails(text: str) -> None:
     assert parse_json_rating(text).status == "failed"
 
 
 @given(st.integers(-2, 9), st.integers(1, 5), PIECES.filter(lambda text: "{" not in text), PIECES)
-def test_a_rating_in_json_is_read_exactly_if_it_is_on_scale(rating: int, top: int, before: str, after: str) -> None:
+def test_json_rating_is_read_only_if_on_scale(rating: int, top: int, before: str, after: str) -> None:
     written = json.dumps({"rating": rating})
     assert parse_json_rating(written, top).rating == (rating if 0 <= rating <= top else None)
     assert parse_json_rating(before + written + after, top).rating in (None, rating)
 
 
-def test_an_answer_is_read_from_json() -> None:
+def test_answer_is_read_from_json() -> None:
     assert parse_json_answer('{"answer": "yes"}') == Parsed(1, "graded")
     assert parse_json_answer('{"verdict": "No"}', "verdict") == Parsed(0, "graded")
     assert parse_json_answer('{"answer": "C"}', letters=LETTERS) == Parsed(2, "graded")
@@ -624,7 +624,7 @@ def test_an_answer_is_read_from_json() -> None:
         'Here they are:\n```json\n{"questions": [" Why? ", "", "How?", "Why?"]}\n```\nGood luck!',
     ],
 )
-def test_a_list_is_read_without_blanks_and_repetitions(text: str) -> None:
+def test_list_is_read_without_blanks_and_duplicates(text: str) -> None:
     assert parse_list(text, "questions") == (["Why?", "How?"], None)
 
 
@@ -636,21 +636,21 @@ def test_a_list_is_read_without_blanks_and_repetitions(text: str) -> None:
         ('[{"question": "Why?"}]', ITEM_NOT_TEXT), ('{"questions": ["", " "]}', EMPTY_LIST),
     ],
 )  # fmt: skip
-def test_a_list_that_cannot_be_used_comes_with_the_reason(text: str, reason: str) -> None:
+def test_unusable_list_comes_with_a_reason(text: str, reason: str) -> None:
     assert parse_list(text, "questions") == ([], reason)
 
 
 @pytest.mark.parametrize("text", ['{"nuggets": ["It rains."]}', '{"questions": "Why?"}'])
-def test_json_without_the_list_is_refused_with_the_name_of_the_list(text: str) -> None:
+def test_json_without_the_list_names_the_missing_list(text: str) -> None:
     items, reason = parse_list(text, "questions")
     assert items == [] and mentions(str(reason), "questions")
 
 
 @pytest.mark.parametrize("text", ["a.", "(iii)", "b)", "(c).", "iv.", "XIX.", "...", "-", "", " \n", "[d]", "?!"])
-def test_the_mark_of_a_list_item_is_no_answer(text: str) -> None:
+def test_list_markers_are_ill_formed_answers(text: str) -> None:
     assert ill_formed(text)
 
 
 @pytest.mark.parametrize("text", ["rise", "C", "iii", "mix.", "Vivid!", "3.", "(3)", "a b.", "東.", "no."])
-def test_a_word_a_number_or_a_symbol_is_an_answer(text: str) -> None:
+def test_words_numbers_and_symbols_are_well_formed_answers(text: str) -> None:
     assert not ill_formed(text)

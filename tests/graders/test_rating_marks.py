@@ -34,7 +34,7 @@ from exam_workbench.injection_signs import find_signs
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        # a whole number that is marked as the rating is read
+        # A whole number marked as the rating
         ("3.0", 3), ("3.0/5", 3), ("3/5.0", 3), ("3,0", 3), ("Score: 2.00", 2), ('{"rating": 2.0}', 2), ("2 / 5.", 2),
         ("3 out of 5", 3), ("3 out of 5.", 3), ("It gets 3 out of 5, as it names two.", 3),
         ("3 out of a possible 5", 3), ("This passage deserves 2/5.", 2), ("3 von 5", 3), ("I rate it 5/5", 5),
@@ -53,7 +53,7 @@ from exam_workbench.injection_signs import find_signs
         ("This is a clear __2__, I think", 2), ("It names the year.\n\n3", 3), ("It names the year.\n**3**\n", 3),
         ("I would give this passage a 2.", 2), ("I'd rate it 3", 3), ("The passage deserves a 3.", 3),
         ("A rating of 4 would be appropriate.", 4),
-        # of different ratings the last one that is marked counts
+        # Of different ratings, the last marked rating counts.
         ("A score of 5 requires every date. Two are missing, so the score is 2.", 2),
         ("A grade of 4 would be too generous; a grade of 2 fits.", 2),
         ("For a rating of 5 it would have to name all; I settle on a rating of 3.", 3),
@@ -67,7 +67,7 @@ from exam_workbench.injection_signs import find_signs
         ("3\n\nThe passage names 4 of 5 dates, and a top score of 5 needs all.", 3),
         ("Rating: 3\nA score of 4 is too high, since 2 dates are missing.", 3),
         ("Rating: 3. A rating of 5 is reserved for complete answers.", 3),
-        # the rating that an answer names is read
+        # A rating named in an answer
         ("My rating is: 3", 3), ("The rating for this passage is: 3", 3), ("Grade for this question: 4", 4),
         ("The rating is a 4.", 4), ("4 / 5", 4), ("Score: 3 / 5", 3),
         ("1. The passage is about dogs.\n2. It names no breed.\n\nFinal grade: 3", 3),
@@ -76,7 +76,7 @@ from exam_workbench.injection_signs import find_signs
         ("Unfortunately, I could not find any of this in the passage. Rating: 0", 0), ("$4$", 4),
     ],
 )  # fmt: skip
-def test_the_last_number_that_is_marked_as_the_rating_is_read(text: str, rating: int) -> None:
+def test_last_number_marked_as_rating_is_read(text: str, rating: int) -> None:
     assert parse_rating(text) == Parsed(rating, "graded")
 
 
@@ -92,20 +92,20 @@ def test_the_last_number_that_is_marked_as_the_rating_is_read(text: str, rating:
         "★", "評価は4です", "这段话我打4分", "점수는 4점입니다", "我认为应该给4分左右", "四4", "4分钟",
     ],
 )  # fmt: skip
-def test_numbers_that_nothing_marks_as_the_rating_fail(text: str) -> None:
+def test_unmarked_or_invalid_numbers_fail(text: str) -> None:
     assert parse_rating(text) == Parsed(None, "failed", NO_RATING)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        # an answer without any number gets the default
+        # Answers without any number
         "The passage is about the war.", "before", "B12", "It fits well", "covid-19", "the 5th", "Ratings are high",
-        # a price is no rating
+        # Prices
         "$5", "$5.", "**$3**",
     ],
 )  # fmt: skip
-def test_an_answer_without_any_number_or_with_a_price_gets_the_default(text: str) -> None:
+def test_answer_without_numbers_or_with_price_gets_default(text: str) -> None:
     assert parse_rating(text) == Parsed(1, "defaulted")
 
 
@@ -128,12 +128,12 @@ def test_possible_lists_and_unmarked_reasoning_settle_no_rating() -> None:
         "The passage no longer answers the question.", "The answer is not yes.",
     ],
 )  # fmt: skip
-def test_a_verdict_that_is_denied_is_none(text: str) -> None:
+def test_denied_verdict_fails(text: str) -> None:
     assert parse_yes_no(text).status == "failed"
 
 
 def parsed(form: str, text: str, dialect: Dialect, finish: str = "length") -> Parsed:
-    """How an answer that an endpoint gave to a call of a form is read."""
+    """Return the parsed answer of an endpoint to a call of the given form."""
     prompt = built_in_prompts()[{"rating": "self-rating", "yes-no": "verify", "letter": "choice"}[form]]
     names = ("question", "context", "correct_answer", "answer", "choices")
     call = Call(prompt, dict.fromkeys(names, "Tides rise."), form, options=("A", "B", "C") if form == "letter" else ())
@@ -145,7 +145,7 @@ def parsed(form: str, text: str, dialect: Dialect, finish: str = "length") -> Pa
 
 
 @pytest.mark.parametrize("dialect", [Dialect(structured=False), Dialect("completions", structured=False)])
-def test_a_verdict_that_comes_first_counts(dialect: Dialect) -> None:
+def test_verdict_at_the_start_of_a_cut_off_answer_counts(dialect: Dialect) -> None:
     for form, text, value in (
         ("yes-no", "YES\n\nThe passage provides the reasons for", 1), ("yes-no", "No, the passage does not na", 0),
         ("yes-no", "**No**. It", 0), ("rating", "0\n\nThe passage is about", 0), ("rating", "4 - it names most of", 4),
@@ -157,7 +157,7 @@ def test_a_verdict_that_comes_first_counts(dialect: Dialect) -> None:
 
 
 @pytest.mark.parametrize("dialect", [Dialect(), Dialect(structured=False), Dialect("completions", structured=False)])
-def test_a_verdict_that_is_not_complete_is_cut_off(dialect: Dialect) -> None:
+def test_incomplete_verdict_fails_as_cut_off(dialect: Dialect) -> None:
     for form, text in (
         ("yes-no", "Y"), ("yes-no", "The passage says yes, b"), ("yes-no", "Yes"), ("rating", "The passage"),
         ("rating", "4"), ("rating", "Okay, a rating of 2 would be"), ("rating", "<think>\n4\n\nHmm"),
@@ -167,7 +167,7 @@ def test_a_verdict_that_is_not_complete_is_cut_off(dialect: Dialect) -> None:
         assert parsed(form, text, dialect) == Parsed(None, "failed", "cut off"), text
 
 
-def test_json_that_is_complete_counts_whatever_blanks_follow() -> None:
+def test_complete_json_counts_despite_trailing_blanks() -> None:
     assert parsed("rating", '{"rating": 4}\n\n\n \n', Dialect()) == Parsed(4, "graded")
     assert parsed("yes-no", '{"answer": "No"}\n\n', Dialect()) == Parsed(0, "graded")
     assert parsed("letter", 'Hmm.</think>{"answer": "C"}\n\n', Dialect()) == Parsed(2, "graded")
@@ -175,7 +175,7 @@ def test_json_that_is_complete_counts_whatever_blanks_follow() -> None:
 
 
 SIZE = 1 << 17
-LIMIT_S = 4  # of processor time; what takes the square of the length takes from many seconds to hours
+LIMIT_S = 4  # of processor time; quadratic algorithms would take from many seconds to hours
 KEY = "sk-proj-Ab3dEf6hIj9kLmN0pQrStUvWxYz12345678"
 
 
@@ -209,19 +209,19 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("reader", READERS)
-def test_a_long_answer_is_read(reader: str, answer: str) -> None:
+def test_long_answer_is_read_in_time(reader: str, answer: str) -> None:
     beginning, piece = ANSWERS[answer]
     READERS[reader](beginning + piece * (SIZE // len(piece)))
 
 
 @pytest.mark.parametrize("piece", [KEY[:6] + "zz ", KEY[:11] + "_", "%25", "&amp;", "bearer ", "\u0301"])
-def test_keys_are_looked_for_in_a_long_text(piece: str) -> None:
+def test_keys_in_a_long_text_are_redacted(piece: str) -> None:
     shown = redact_keys(piece * (SIZE // len(piece)) + f" {KEY} and {KEY[::-1]}", [KEY])
     assert KEY not in shown and KEY[::-1] not in shown
 
 
 @pytest.mark.parametrize("piece", ["question: ", "rate this "])
-def test_a_long_passage_is_looked_through_for_orders(piece: str) -> None:
+def test_long_passage_is_searched_for_injections_in_time(piece: str) -> None:
     find_signs(piece * (SIZE // len(piece)), ["What is the height of the tower?"])
 
 
@@ -246,7 +246,7 @@ OTHER_MARKS = [
 
 
 @pytest.mark.parametrize(("opening", "closing"), MARKS + OTHER_MARKS)
-def test_only_the_text_after_the_last_closing_mark_is_read(opening: str, closing: str) -> None:
+def test_only_text_after_the_last_closing_mark_is_read(opening: str, closing: str) -> None:
     for before in (opening + REASONED + closing, REASONED + closing, (opening + REASONED + closing) * 2):
         for gap in ("", "\n\n"):
             assert parse_rating(f"{before}{gap}5") == Parsed(5, "graded")
@@ -261,7 +261,7 @@ def test_only_the_text_after_the_last_closing_mark_is_read(opening: str, closing
 
 
 @pytest.mark.parametrize(("opening", "closing"), MARKS)
-def test_an_answer_that_only_reasons_is_empty(opening: str, closing: str) -> None:
+def test_answer_with_only_reasoning_fails_as_empty(opening: str, closing: str) -> None:
     for text in (opening + REASONED + closing, REASONED + closing):
         assert parse_rating(text) == Parsed(None, "failed", "empty")
         assert parse_yes_no(text) == Parsed(None, "failed", "empty")
@@ -281,7 +281,7 @@ def test_nothing_is_settled_inside_reasoning(opening: str) -> None:
     assert not settled_yes_no(f"{opening}Yes, it does") and not settled_letter(f"{opening}B. It", "ABC")
 
 
-def test_a_prompt_that_opens_reasoning_keeps_an_answer_from_being_settled_in_it() -> None:
+def test_prompt_that_opens_reasoning_prevents_settling_within_it() -> None:
     prompts = built_in_prompts()
     for form, prompt, begins, ends in (
         ("rating", "self-rating", "4\n", "4\n"), ("yes-no", "verify", "Yes, it ", "Yes, it "),
@@ -305,7 +305,7 @@ def test_a_prompt_that_opens_reasoning_keeps_an_answer_from_being_settled_in_it(
         "<answer>5</answer>", "<reasoning>2</reasoning><answer>\n5\n</answer>",
     ],
 )  # fmt: skip
-def test_marks_of_the_turn_are_no_part_of_an_answer(text: str) -> None:
+def test_turn_markers_are_not_part_of_an_answer(text: str) -> None:
     assert parse_rating(text) == Parsed(5, "graded")
     assert parse_yes_no(text.replace("5", "Yes")) == Parsed(1, "graded")
     assert parse_letter(text.replace("5", "C"), "ABC") == Parsed(2, "graded")
@@ -321,7 +321,7 @@ def test_marks_of_the_turn_are_no_part_of_an_answer(text: str) -> None:
         "<evaluation>4</evaluation>",
     ],
 )  # fmt: skip
-def test_other_tags_are_left_alone(text: str) -> None:
+def test_other_tags_are_kept(text: str) -> None:
     assert without_thoughts(text) == text and reasoning_length(text) == 0
 
 

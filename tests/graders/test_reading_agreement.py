@@ -1,4 +1,4 @@
-"""Published answers and answers of a real model: read as people read them."""
+"""Agreement of parsed answers with published readings and two readers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ DEFAULT_WORDS = "words: the paper's default of 1, the peer's 0"
 FAILED = "failed here"
 OTHER = "another reading"
 Answers = Iterator[tuple[str, int]]
-"""Pairs of a model's answer and the rating or verdict that the published reading gives it."""
+"""Pairs of a model's answer and its published rating or verdict."""
 
 
 @dataclass
 class Agreement:
-    """Counts of answers by kind of agreement, and the texts of the answers that are read differently."""
+    """Counts of answers by kind of agreement, and the texts of answers with different readings."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     written: dict[str, Counter[tuple[str, int | None, int]]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Agreement:
 
 
 def self_ratings(data: Path) -> Answers:
-    """Self-ratings 0-5 of FLAN-T5-large for questions and nuggets, as RUBRIC's program reads them."""
+    """Yield self-ratings 0-5 of FLAN-T5-large for questions and nuggets, as read by RUBRIC's program."""
     for passage in _passages(data / "dl23-llmjudge" / "graded.jsonl.gz"):
         for entry in passage["exam_grades"]:
             ratings = {row.get("question_id") or row["nugget_id"]: row for row in entry.get("self_ratings") or ()}
@@ -51,14 +51,14 @@ def self_ratings(data: Path) -> Answers:
 
 
 def umbrela(data: Path) -> Answers:
-    """Direct grades 0-3 of UMBRELA's prompt, as the authors of the file read them."""
+    """Yield direct grades 0-3 of UMBRELA's prompt, as read by the authors of the file."""
     for passage in _passages(data / "dl20" / "direct-grades-umbrela.jsonl.gz"):
         for entry in passage["grades"]:
             yield entry["answer"], entry["self_ratings"]
 
 
 def verdicts(data: Path, judge: str) -> Answers:
-    """Verdicts of a judge about answers to open questions, as the authors of the data read them."""
+    """Yield verdicts of a model on answers to open questions, as read by the authors of the data."""
     lines = (data / "openqa-eval" / f"NQ301_{judge}.tsv").read_text(encoding="utf-8").splitlines()
     for line in lines[1:]:
         *_, acceptable, written = line.split("\t")
@@ -68,7 +68,7 @@ def verdicts(data: Path, judge: str) -> Answers:
 def compare_ratings(answers: Answers, top: int = 5) -> Agreement:
     """Compare the rating of each answer with the published one."""
     found = Agreement()
-    # Most answers are one of a few words.
+    # Cached, because most answers repeat the same few words.
     read = functools.cache(functools.partial(parse_rating, top=top))
     for text, theirs in answers:
         parsed = read(text)
@@ -102,7 +102,7 @@ def _passages(file: Path) -> Iterator[dict]:
             yield from json.loads(line)[1]
 
 
-def test_published_ratings_are_read_as_their_authors_read_them(shared_data: Path) -> None:
+def test_published_ratings_match_their_authors_readings(shared_data: Path) -> None:
     found = compare_ratings(self_ratings(shared_data))
     assert found.kinds == {SAME: 143_793, FAILED: 328, DEFAULT_NUMBER: 15, DEFAULT_WORDS: 232, EXPLAINED: 47}
     for kind in (DEFAULT_NUMBER, DEFAULT_WORDS):
@@ -113,7 +113,7 @@ def test_published_ratings_are_read_as_their_authors_read_them(shared_data: Path
 
 
 @pytest.mark.parametrize(("judge", "unread"), [("gpt-4", 9), ("text-davinci-003", 0)])
-def test_only_doubting_verdicts_of_real_judges_are_not_read(shared_data: Path, judge: str, unread: int) -> None:
+def test_only_doubtful_verdicts_of_real_models_fail(shared_data: Path, judge: str, unread: int) -> None:
     found = compare_verdicts(verdicts(shared_data, judge))
     assert found.kinds.total() >= 1489
     assert found.kinds[FAILED] == unread
@@ -126,16 +126,16 @@ RECORDED = [
 ]
 """Answers of SmolLM2-135M-Instruct to pairs of the demo, at three temperatures, from both back ends."""
 READ_OTHERWISE = {"a9c624d8353a", "d67fa2c2248b", "902d6561fb94", "6b6bb865838c", "2a3f46e5c7b7"}
-"""Ids of answers that the program fails or defaults, although both readers see a verdict or a denial."""
+"""Ids of answers that the parser fails or defaults, although both readers see a verdict or a denial."""
 
 
-def test_real_answers_are_read_as_two_readers_read_them() -> None:
+def test_real_answers_match_both_readers() -> None:
     agreed = {one["id"]: one for one in RECORDED if len(set(one["readings"])) == 1}
     assert (len(RECORDED), len(agreed)) == (209, 207)
     assert {one["back_end"] for one in RECORDED} == {"local", "endpoint"}
     wrong = {name for name, one in agreed.items() if reading_of(one)[0] != one["readings"][0]}
     assert wrong <= READ_OTHERWISE
-    # No value is read that the readers do not see.
+    # The parser reads no value that the readers do not see.
     assert {reading_of(agreed[name])[1] for name in wrong} <= {"failed", "defaulted"}
 
 

@@ -1,4 +1,4 @@
-"""Graders that read, from settings and fingerprints to labels."""
+"""Prompt-based graders, from settings and fingerprints to labels."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def filled(project: Project) -> Project:
 
 
 def reader(seen: Seen) -> Reply:
-    """Answers every prompt of the project in its form: ratings by digit, yes for p1 and p3, answers in words."""
+    """Answer every prompt of the project in its form: ratings by digit, yes or no, letters or words."""
     if "provide a complete and concise answer" in seen.prompt:
         return chat("ten metres" if "text of p1" in seen.prompt else "unanswerable")
     form = json.dumps(seen.body.get("response_format", ""))
@@ -90,15 +90,15 @@ def label_of(project: Project, grader: str, **more: object) -> dict[tuple[str, s
     }
 
 
-def test_keyed_questions_are_graded_in_two_ways_and_choices_by_choice(filled: Project, server: EndpointServer) -> None:
+def test_answer_keys_are_checked_by_words_or_model_and_choices_graded(filled: Project, server: EndpointServer) -> None:
     name, final = graded(filled, "answer", server)
     assert (final.graded, final.failed) == (6, 0), "two questions with a key, three passages"
     assert label_of(filled, name) == {("q1", "p1"): 1, ("q1", "p2"): 0, ("q1", "p3"): 0}
-    assert coverage_scores(filled, basis(filled, Policy(grader=name)))["one"]["q1"] == 0.5, "1 is the top of this scale"
+    assert coverage_scores(filled, basis(filled, Policy(grader=name)))["one"]["q1"] == 0.5, "1 is the top rating here"
     words, _ = graded(filled, "answer", server)
     model, final = graded(filled, "answer", server, check="model")
     assert words != model
-    assert final.usage.calls == 8, "six answers, of which two are answers that can be verified"
+    assert final.usage.calls == 8, "six answers, two of which need verification"
     assert label_of(filled, model) == label_of(filled, words)
     raw = filled.value("SELECT raw FROM grades WHERE rating = 1 AND raw LIKE '%verification%'")
     assert "ten metres" in raw
@@ -107,7 +107,7 @@ def test_keyed_questions_are_graded_in_two_ways_and_choices_by_choice(filled: Pr
     assert label_of(filled, name)["q1", "p2"] == 1 and label_of(filled, name)["q1", "p1"] == 0
 
 
-def test_a_new_answer_key_is_asked_anew_and_the_old_key_finds_old_grades(filled: Project, server: EndpointServer):
+def test_new_answer_key_needs_grading_and_old_key_finds_old_grades(filled: Project, server: EndpointServer):
     name, _ = graded(filled, "answer", server)
     spec = graders.make_grader("answer", settings(server)).spec
     changed = replace(ASKED, answer_key="eleven metres")
@@ -116,16 +116,16 @@ def test_a_new_answer_key_is_asked_anew_and_the_old_key_finds_old_grades(filled:
     assert (found.to_grade, found.known) == (3, 3)
     bank.save_version(filled, [changed], "new key", "ann")
     assert make_plan(filled, spec, bank.latest_version(filled)).to_grade == 3
-    assert label_of(filled, name)["q1", "p1"] == 0, "what it rests on now is the other question"
+    assert label_of(filled, name)["q1", "p1"] == 0, "the label now rests on the other question"
     bank.save_version(filled, [ASKED], "old key", "ann")
     assert make_plan(filled, spec, bank.latest_version(filled)).to_grade == 0
     assert label_of(filled, name) == before
     rating = graders.make_grader("self-rating", settings(server)).spec
     bank.save_version(filled, [changed], "new key", "ann")
-    assert make_plan(filled, rating, bank.latest_version(filled)).needed == 8, "a rater does not read the key"
+    assert make_plan(filled, rating, bank.latest_version(filled)).needed == 8, "self-rating ignores the key"
 
 
-def test_a_direct_judge_asks_about_the_query_and_its_rating_is_the_label(filled: Project, server: EndpointServer):
+def test_direct_grader_rates_the_query_and_its_rating_is_the_label(filled: Project, server: EndpointServer):
     name, final = graded(filled, "direct", server, prompt="Sun")
     assert final.graded == 5
     found = label_of(filled, name)
@@ -136,7 +136,7 @@ def test_a_direct_judge_asks_about_the_query_and_its_rating_is_the_label(filled:
     assert changes(filled, "P@5", Policy(grader=name), {"q1": [reworded]}).labels == []
 
 
-def test_judges_wait_for_answers_and_titles(filled: Project, server: EndpointServer, project: Project) -> None:
+def test_direct_graders_need_answers_or_titles(filled: Project, server: EndpointServer, project: Project) -> None:
     spec = graders.make_grader("direct", settings(server, prompt="QA-judge")).spec
     assert make_plan(filled, spec, 1).needed == 0
     with filled.transaction() as cursor:
@@ -150,7 +150,7 @@ def test_judges_wait_for_answers_and_titles(filled: Project, server: EndpointSer
     assert make_plan(project, spec, 1).needed == 2
 
 
-def test_what_a_judge_said_of_a_query_without_a_title_belongs_to_the_title_when_it_comes(filled: Project):
+def test_direct_question_of_untitled_query_moves_to_its_new_title(filled: Project):
     with filled.transaction() as cursor:
         add_queries(cursor, [Query("q9", "q9")], replace=False)
         cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), 'q9', NULL)")
@@ -158,14 +158,14 @@ def test_what_a_judge_said_of_a_query_without_a_title_belongs_to_the_title_when_
     assert filled.rows("SELECT text FROM question_texts WHERE text IN ('q9', 'the title')") == [("the title",)]
 
 
-def test_a_persons_rating_counts_for_a_grader_that_checks_answers_too(filled: Project, server: EndpointServer):
+def test_override_counts_as_correct_for_answer_grader(filled: Project, server: EndpointServer):
     name, _ = graded(filled, "answer", server)
     add_override(filled, "q1/a", "p2", 5, "it says so in other words", "ann")
     assert label_of(filled, name)["q1", "p2"] == 1
     assert label_of(filled, name, overrides=False)["q1", "p2"] == 0
 
 
-def test_grades_of_readers_travel_in_a_graded_file(filled: Project, server: EndpointServer, tmp_path: Path):
+def test_grades_survive_export_and_import_of_a_graded_file(filled: Project, server: EndpointServer, tmp_path: Path):
     with filled.transaction() as cursor:
         add_queries(cursor, [Query("q1", "query q1", answer="ten metres")], replace=True)
     names = [
@@ -185,7 +185,7 @@ def test_grades_of_readers_travel_in_a_graded_file(filled: Project, server: Endp
     other.close()
 
 
-def test_a_cap_of_money_holds_with_the_price_table_and_needs_a_price(filled: Project, server: EndpointServer):
+def test_cost_cap_needs_a_price_and_holds(filled: Project, server: EndpointServer):
     made = graders.make_grader("self-rating", settings(server))
     with refusal("no-price", "m"):
         run_job(filled, made, Request(max_cost=1.0), "ann")
@@ -194,7 +194,7 @@ def test_a_cap_of_money_holds_with_the_price_table_and_needs_a_price(filled: Pro
     run_job(filled, made, Request(Scope(limit=1)), "ann")
     body = server.seen[0].body
     set_aside = AROUND_PROMPT + sum(len(one["content"].encode()) for one in body["messages"]) + body["max_tokens"]
-    # Room for what one call may use, and for what some have used.
+    # Room for one call's reservation and for the use of some calls.
     cap = (set_aside + 60) / 1000
     final = run_job(filled, made, Request(max_cost=cap, concurrency=4), "ann")
     assert final.state == "stopped" and 0 < final.usage.cost <= cap and 0 < final.graded < 7
@@ -202,14 +202,14 @@ def test_a_cap_of_money_holds_with_the_price_table_and_needs_a_price(filled: Pro
         set_price(filled, "m", graders.Price(-1.0, 0.0), "ann")
 
 
-def test_the_price_tag_is_close_and_a_cap_of_money_holds(filled: Project, server: EndpointServer) -> None:
+def test_cost_estimate_counts_calls_and_call_cap_holds(filled: Project, server: EndpointServer) -> None:
     set_price(filled, "m", graders.Price(1.0, 2.0), "ann")
     made = graders.make_grader("self-rating", settings(server))
     tag = price_tag(filled, made, 1)
     assert (tag.pairs, tag.calls, tag.counted, len(server.seen)) == (8, 8, False, 0)
     assert tag.cost == pytest.approx((tag.input_tokens + 2 * tag.output_tokens) / 1e6)
     in_words = price_tag(filled, graders.make_grader("self-rating", settings(server, structured="text")), 1)
-    assert tag.output_tokens - in_words.output_tokens == 8 * 4, "models break the lines of JSON"
+    assert tag.output_tokens - in_words.output_tokens == 8 * 4, "JSON answers include line breaks"
     checked = graders.make_grader("answer", settings(server, check="model"))
     assert price_tag(filled, checked, 1).calls == 12, "an answer and its check for each of six pairs"
     assert price_tag(filled, graders.make_grader("embedding", {}), 1).calls == 0
@@ -219,7 +219,7 @@ def test_the_price_tag_is_close_and_a_cap_of_money_holds(filled: Project, server
     assert run_job(filled, made, Request(), "ann").graded == 5
 
 
-def test_a_named_grader_is_kept_without_keys(filled: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch):
+def test_named_grader_is_saved_without_keys(filled: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MY_KEY", "very-secret-key-1234")
     saved = named_graders.save_named_grader(
         filled, "mine", "self-rating", settings(server, key_variable="MY_KEY"), "ann"
@@ -232,12 +232,12 @@ def test_a_named_grader_is_kept_without_keys(filled: Project, server: EndpointSe
     tables = [name for (name,) in filled.rows("SELECT table_name FROM information_schema.tables")]
     assert all("very-secret" not in str(filled.rows(f"SELECT * FROM {name}")) for name in tables)
     named_graders.remove_named_grader(filled, "mine", "ann")
-    assert named_graders.grader_again(filled, saved.spec) is None, "its address is not known any more"
+    assert named_graders.grader_again(filled, saved.spec) is None, "its address is no longer known"
     with refusal("unknown-grader", "mine"):
         named_graders.grader_settings(filled, "mine")
 
 
-def test_the_setup_of_a_grader_is_remembered_if_its_identity_does_not_tell(filled: Project, server: EndpointServer):
+def test_settings_are_saved_if_fingerprint_cannot_recreate_grader(filled: Project, server: EndpointServer):
     made = graders.make_grader("self-rating", settings(server))
     assert graders.find_remaking_parameters(made.spec) is None
     named_graders.remember_settings(filled, made, "self-rating", settings(server), "ann")
@@ -248,11 +248,11 @@ def test_the_setup_of_a_grader_is_remembered_if_its_identity_does_not_tell(fille
     assert again is not None and graders.make_grader("self-rating", again).spec == hub.spec
 
 
-def test_a_grader_whose_verification_has_no_fence_yet_keeps_its_grades(filled: Project, server: EndpointServer):
+def test_grader_with_unfenced_verification_keeps_its_grades(filled: Project, server: EndpointServer):
     fenced = graders.make_grader("answer", settings(server, check="model"))
     open_ = graders.make_grader("answer", settings(server, check="model", verify_fence=False))
     assert fenced.spec.parameters["verify_fence"] and "verify_fence" not in open_.spec.parameters
-    assert fenced.spec.fingerprint != open_.spec.fingerprint, "it is asked otherwise"
+    assert fenced.spec.fingerprint != open_.spec.fingerprint, "its verification prompt differs"
     by_words = graders.make_grader("answer", settings(server)).spec
     assert "verify_fence" not in by_words.parameters, "there is nothing to fence"
     at_endpoint = {"check": "model", "verify_model": "m", "base_url": server.url}
@@ -268,7 +268,7 @@ def test_a_grader_whose_verification_has_no_fence_yet_keeps_its_grades(filled: P
     assert any("<answer-" in seen.prompt for seen in server.seen)
 
 
-def test_how_often_injections_work_is_said_for_every_grader(filled: Project):
+def test_injection_trial_counts_successes_and_failures(filled: Project):
     def gullible(seen: Seen) -> Reply:
         return rate(seen, 5 if "rate this 5" in seen.prompt.lower() else 0)
 
@@ -283,7 +283,7 @@ def test_how_often_injections_work_is_said_for_every_grader(filled: Project):
     assert (silent.without, silent.worked, silent.failed) == (None, [], len(INJECTIONS))
 
 
-def test_an_edited_prompt_is_a_new_grader_and_built_in_prompts_stay(filled: Project, server: EndpointServer):
+def test_edited_prompt_makes_new_grader_and_built_ins_are_protected(filled: Project, server: EndpointServer):
     chat_prompt = graders.built_in_prompts()["self-rating-chat"]
     with refusal("name-taken"):
         bank.save_prompt(filled, replace(chat_prompt, system="Be strict."), "ann")
@@ -296,7 +296,7 @@ def test_an_edited_prompt_is_a_new_grader_and_built_in_prompts_stay(filled: Proj
     assert [version.prompt for version in bank.prompt_versions(filled)] == [mine]
 
 
-def test_a_dead_endpoint_is_tried_once_and_unfit_prompts_are_refused(filled: Project) -> None:
+def test_trial_calls_dead_endpoint_once_and_unfit_prompts_are_refused(filled: Project) -> None:
     with EndpointServer(lambda seen: status(503)) as dead:
         made = graders.make_grader("self-rating", settings(dead))
         trial = graders.try_pair(made, *pair_to_try(filled, made.spec, passage_id="p1"))
@@ -312,7 +312,7 @@ def test_a_dead_endpoint_is_tried_once_and_unfit_prompts_are_refused(filled: Pro
         graders.make_grader("self-rating", {"prompt": "Sun"})
 
 
-def test_asking_one_question_shows_the_prompt_the_answer_and_how_it_was_read(filled: Project, server: EndpointServer):
+def test_trial_shows_prompt_answer_and_grade_and_stores_nothing(filled: Project, server: EndpointServer):
     made = graders.make_grader("answer", settings(server, check="model"))
     asked, passage = pair_to_try(filled, made.spec, passage_id="p1")
     assert (asked, passage) == (GraderInput("How tall is it?", "ten metres", ()), "text of p1")
@@ -320,7 +320,7 @@ def test_asking_one_question_shows_the_prompt_the_answer_and_how_it_was_read(fil
     assert trial.exchanges[0].completion.text == "ten metres"
     assert trial.exchanges[0].messages is not None and "How tall is it?" in trial.exchanges[0].messages.user
     assert trial.grade.rating == 1 and len(trial.exchanges) == 2
-    assert filled.value("SELECT count(*) FROM grades") == 0, "nothing is kept"
+    assert filled.value("SELECT count(*) FROM grades") == 0, "a trial stores nothing"
     assert [q.question_id for q in questions_to_try(filled, made.spec)] == ["q1/a", "q1/c"]
     with refusal("no-answer-key"):
         graders.try_pair(made, GraderInput("Why?"), passage)
@@ -328,7 +328,7 @@ def test_asking_one_question_shows_the_prompt_the_answer_and_how_it_was_read(fil
         pair_to_try(filled, made.spec, question_id="q2/b")
 
 
-def test_a_failed_pair_is_kept_with_its_reason_and_asked_again_alone(filled: Project):
+def test_failed_pair_keeps_its_reason_and_is_retried_alone(filled: Project):
     def behave(seen: Seen) -> Reply:
         if "text of p1" in seen.prompt:
             return chat(None, refusal="I will not say.")
@@ -348,7 +348,7 @@ def test_a_failed_pair_is_kept_with_its_reason_and_asked_again_alone(filled: Pro
 
 
 @pytest.mark.parametrize("kind", ["self-rating", "answer", "extractive", "direct"])
-def test_a_grader_whose_ratings_are_read_by_rules_has_their_number_in_its_identity(kind: str) -> None:
+def test_parsing_rules_version_is_in_the_fingerprint(kind: str) -> None:
     spec = graders.make_grader(kind, {}).spec
     before = {name: value for name, value in spec.parameters.items() if name != "reading"}
     assert spec.parameters["reading"] == RULES_VERSION
@@ -356,16 +356,16 @@ def test_a_grader_whose_ratings_are_read_by_rules_has_their_number_in_its_identi
 
 
 @pytest.mark.parametrize("kind", ["choice", "embedding"])
-def test_a_grader_that_reads_by_no_such_rule_stays_the_same(kind: str) -> None:
+def test_graders_without_parsing_rules_omit_their_version(kind: str) -> None:
     assert "reading" not in graders.make_grader(kind, {}).spec.parameters
 
 
-def test_fences_are_in_the_fingerprint_and_leave_a_shared_beginning(filled: Project) -> None:
+def test_fences_are_in_fingerprint_and_prompts_share_a_prefix(filled: Project) -> None:
     model = {"back_end": "openai", "model": "m"}
     assert graders.make_grader("self-rating", model).spec.parameters["fence"] is True, "as in earlier versions"
     judge = graders.make_grader("direct", model).spec
     earlier = replace(judge, parameters=judge.parameters | {"fence": True})
-    assert judge.fingerprint != earlier.fingerprint, "what it is sent begins otherwise"
+    assert judge.fingerprint != earlier.fingerprint, "its prompts begin differently"
     local = {"model": "google/flan-t5-small", "fence": True, "dtype": "float32"}
     spec = graders.make_grader("direct", local).spec
     again = graders.find_remaking_parameters(spec)
@@ -386,7 +386,7 @@ WHY = Question("q1/a", "q1", "Why?")
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models that learnt nothing, so that every number counts: t5, causal, and the same causal one that chats."""
+    """Return a folder of untrained models: t5, causal, and the causal model with a chat template."""
     from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
 
     root = tmp_path_factory.mktemp("models")
@@ -435,7 +435,7 @@ def prompt_of(grader: graders.ReadingGrader) -> str:
 # --- The number format
 
 
-def test_auto_is_another_grader_in_another_format(models: Path, no_gpu: None, request: pytest.FixtureRequest) -> None:
+def test_auto_dtype_sets_the_fingerprint(models: Path, no_gpu: None, request: pytest.FixtureRequest) -> None:
     on_processor = made("self-rating", models / "t5").spec
     request.getfixturevalue("gpu")
     on_gpu = made("self-rating", models / "t5").spec
@@ -446,16 +446,16 @@ def test_auto_is_another_grader_in_another_format(models: Path, no_gpu: None, re
     assert on_processor.fingerprint == made("self-rating", models / "t5", device="cpu").spec.fingerprint
 
 
-def test_the_number_format_is_known_without_a_model_library(no_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dtype_is_resolved_without_model_library(no_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: pytest.fail("torch was asked"))
     assert [resolved_dtype(device, "auto") for device in ("auto", "cpu", "cuda")] == ["float32", "float32", "bfloat16"]
     assert resolved_dtype("auto", "bfloat16") == "bfloat16"
 
 
 @pytest.mark.parametrize("named", [{}, {"dtype": "float32"}])
-def test_earlier_grades_of_a_cpu_are_found(named: dict[str, str], models: Path, project: Project, no_gpu: None) -> None:
+def test_earlier_cpu_grades_are_found(named: dict[str, str], models: Path, project: Project, no_gpu: None) -> None:
     spec = made("self-rating", models / "t5").spec
-    # Earlier versions put the format down where a person had named it.
+    # Earlier versions stored the format if a person had set it.
     earlier = replace(spec, parameters=spec.parameters | named)
     fill_project(project, [WHY], {("Why?", "p1"): 4, ("Why?", "p2"): 2}, SETTING_RUNS, earlier)
     assert make_plan(project, spec, 1).known == 2
@@ -464,7 +464,7 @@ def test_earlier_grades_of_a_cpu_are_found(named: dict[str, str], models: Path, 
     assert again is not None and graders.make_grader("self-rating", again).spec.fingerprint == hub.fingerprint
 
 
-def test_a_grader_of_a_cpu_continues_with_a_gpu(project: Project, no_gpu: None, request: pytest.FixtureRequest) -> None:
+def test_cpu_grader_keeps_float32_with_a_gpu(project: Project, no_gpu: None, request: pytest.FixtureRequest) -> None:
     spec = graders.make_grader("self-rating", {"model": "somebody/a-model"}).spec
     request.getfixturevalue("gpu")
     again = grader_again(project, spec)
@@ -495,7 +495,7 @@ def test_cues_and_formats_are_in_the_fingerprint(models: Path, no_gpu: None) -> 
 
 
 def beamed(folder: str, text: str, tokens: int, beams: int) -> str:
-    """What the library's own beam search writes for one prompt."""
+    """Return the output of the library's beam search for one prompt."""
     loaded = load_model(folder)
     inputs = loaded.tokenizer(text, return_tensors="pt")
     with torch.inference_mode():
@@ -513,7 +513,7 @@ def beamed(folder: str, text: str, tokens: int, beams: int) -> str:
 
 
 @pytest.mark.parametrize("name", ["t5", "causal"])
-def test_beams_write_what_generate_writes_with_beams(name: str, models: Path) -> None:
+def test_beam_search_matches_generate(name: str, models: Path) -> None:
     folder = str(models / name)
     prompt = graders.built_in_prompts()["answer"]
     words = [" ".join(FILLER[i : i + 3 * i + 2]) for i in range(4)]
@@ -529,7 +529,7 @@ def test_beams_write_what_generate_writes_with_beams(name: str, models: Path) ->
     assert [one.text for one in greedy] != expected
 
 
-def test_beams_are_in_the_fingerprint_and_have_no_probabilities(models: Path, no_gpu: None) -> None:
+def test_beams_are_in_fingerprint_and_give_no_probabilities(models: Path, no_gpu: None) -> None:
     scale = tuple("012345")
     call = graders.Call(
         graders.built_in_prompts()["self-rating"],
@@ -569,7 +569,7 @@ def test_beams_are_in_the_fingerprint_and_have_no_probabilities(models: Path, no
 
 
 @pytest.mark.parametrize("name", ["t5", "causal"])
-def test_likelihoods_are_divided_by_tokens_characters_or_nothing(name: str, models: Path, no_gpu: None) -> None:
+def test_likelihoods_are_normalised_by_tokens_characters_or_not(name: str, models: Path, no_gpu: None) -> None:
     choices = ("red", "leaves of the best passage")
     asked = GraderInput("which ?", "red", choices)
 
@@ -589,7 +589,7 @@ def test_likelihoods_are_divided_by_tokens_characters_or_nothing(name: str, mode
         assert values(normalise="characters")[choice] == pytest.approx(total[choice] / len(choice), abs=1e-3)
 
 
-def test_the_normalisation_is_in_the_fingerprint_and_tokens_are_what_it_was(models: Path) -> None:
+def test_normalisation_is_in_fingerprint_and_tokens_is_default(models: Path) -> None:
     usual = made("choice", models / "causal").spec
     assert usual.fingerprint == made("choice", models / "causal", normalise="tokens").spec.fingerprint
     others = [made("choice", models / "causal", normalise=name).spec for name in ("characters", "none")]
@@ -598,10 +598,10 @@ def test_the_normalisation_is_in_the_fingerprint_and_tokens_are_what_it_was(mode
         made("choice", models / "causal", normalise="words")
 
 
-# --- What a prompt ends in
+# --- Ends of prompts
 
 
-def test_only_a_causal_model_without_a_chat_template_gets_a_prompt_that_ends_in_the_answer(models: Path) -> None:
+def test_only_causal_models_without_chat_template_get_a_cue(models: Path) -> None:
     ends = {
         name: prompt_of(made("self-rating", models / name, prompt="self-rating")).splitlines()[-1]
         for name in ("t5", "causal", "chat")
@@ -610,17 +610,17 @@ def test_only_a_causal_model_without_a_chat_template_gets_a_prompt_that_ends_in_
     fenced = prompt_of(made("self-rating", models / "causal", fence=True))
     assert fenced.splitlines()[-2].startswith("</passage-") and fenced.endswith("\nRating:")
     assert prompt_of(made("answer", models / "causal")).endswith("\nAnswer:")
-    # The papers' own ends stay as they are.
+    # The ends of the papers' prompts stay unchanged.
     assert prompt_of(made("direct", models / "causal", prompt="Sun")).endswith("Passage: It rains.\nAnswer:")
 
 
-def test_a_model_that_turns_out_to_need_a_cue_is_not_asked_without_one(models: Path, tmp_path: Path) -> None:
+def test_model_found_to_need_a_cue_is_refused_without_it(models: Path, tmp_path: Path) -> None:
     import shutil
 
     folder = tmp_path / "odd"
     shutil.copytree(models / "causal", folder)
     config = json.loads((folder / "config.json").read_text())
-    # From its small files alone it cannot be told to be causal.
+    # Without the architecture, the small files do not show that the model is causal.
     (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "architectures"}))
     grader = made("self-rating", folder)
     with refusal("chat-template-unusable", kind=GradingError):
@@ -633,7 +633,7 @@ def test_a_model_that_turns_out_to_need_a_cue_is_not_asked_without_one(models: P
 
 
 def talkative(seen: Seen) -> Reply:
-    """Goes on after its answer until it is cut off, as such models do."""
+    """Continue after the answer until cut off, as completion models do."""
     return going_on(" 4\nQuestion: what else?", finish="length")
 
 
@@ -654,14 +654,14 @@ def only(grader: graders.ReadingGrader, passage: str = "It rains.") -> Grade:
     return grade
 
 
-def test_a_completion_is_asked_for_as_one_text_and_fails_if_cut_off(talker: EndpointServer) -> None:
+def test_completion_is_requested_as_one_prompt_and_fails_if_cut_off(talker: EndpointServer) -> None:
     grader = completing(talker, prompt="self-rating")
     grade = only(grader)
     assert (grade.rating, grade.status) == (4, "graded")
     (seen,) = talker.seen
     assert seen.path == "/v1/completions"
     assert seen.body["prompt"] == prompt_of(grader) and seen.body["prompt"].endswith("\nRating:")
-    assert all(part in seen.body["prompt"] for part in fence_text("It rains.")), "the passage, and that it is data"
+    assert all(part in seen.body["prompt"] for part in fence_text("It rains.")), "fenced passage and its note"
     assert not {"messages", "response_format"} & set(seen.body)
     assert seen.body["stop"] == ["\n\n"]
     talker.behave = lambda seen: going_on("because of the", finish="length")
@@ -672,12 +672,12 @@ def test_a_completion_is_asked_for_as_one_text_and_fails_if_cut_off(talker: Endp
 
 
 @pytest.mark.parametrize("reply", [going_on(None), going_on(["4"]), Reply(content=b'{"choices": [{}]}')])
-def test_a_completion_of_a_wrong_shape_is_no_rating(talker: EndpointServer, reply: Reply) -> None:
+def test_malformed_completion_fails(talker: EndpointServer, reply: Reply) -> None:
     talker.behave = lambda seen: reply
     assert only(completing(talker, attempts=1)).status == "failed"
 
 
-def test_completions_are_another_grader_whose_job_keeps_its_budget(talker: EndpointServer, project: Project) -> None:
+def test_completions_change_fingerprint_and_job_respects_call_cap(talker: EndpointServer, project: Project) -> None:
     chat = made("self-rating", "m", back_end="openai", base_url=talker.url).spec
     assert (
         chat.fingerprint
@@ -705,7 +705,7 @@ def test_completions_are_another_grader_whose_job_keeps_its_budget(talker: Endpo
         ("num_beams", "2"), ("structured", []), ("check", ["words"]), ("back_end", {"a": 1}), ("cue", 5),
     ],
 )  # fmt: skip
-def test_a_parameter_of_another_kind_is_refused(name: str, value: object) -> None:
+def test_parameter_of_wrong_type_is_refused(name: str, value: object) -> None:
     kind = "answer" if name == "check" else "self-rating"
     where = {} if name in ("device", "dtype", "revision", "num_beams") else {"base_url": "http://127.0.0.1:9/v1"}
     with pytest.raises(InputError):
@@ -713,7 +713,7 @@ def test_a_parameter_of_another_kind_is_refused(name: str, value: object) -> Non
 
 
 @pytest.mark.parametrize("cuts", ["abc", 5, [1, "x"], [[1, 2]], {"a": 1}, [math.nan] * 5, [None] * 5])
-def test_cuts_of_another_kind_are_refused(cuts: object) -> None:
+def test_cuts_of_wrong_type_are_refused(cuts: object) -> None:
     with pytest.raises(InputError):
         graders.make_grader("embedding", {"cuts": cuts})
 
@@ -730,7 +730,7 @@ def test_cuts_of_another_kind_are_refused(cuts: object) -> None:
         ("flags\t\t: fpu avx512f avx512_vnni", "float32"),
     ],
 )
-def test_a_processor_with_bfloat16_uses_it_and_that_is_another_grader(
+def test_processor_with_bfloat16_uses_it_and_changes_fingerprint(
     flags: str, dtype: str, models: Path, no_gpu: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cpuinfo").write_text(flags)

@@ -57,29 +57,29 @@ def url(file: Path) -> Iterator[str]:
         yield address
 
 
-def test_a_real_model_on_this_computer_answers_by_every_method(folder: Path) -> None:
+def test_local_real_model_answers_by_every_method(folder: Path) -> None:
     parameters = {"model": str(folder), "device": "cpu", "dtype": "bfloat16"}
     outputs, grades = ask_cases(parameters, CASES, ONE)
     assert len(grades) == len(CASES)
-    # Only the model's own words make a pair fail, such as an answer without a rating.
+    # A pair may fail only because of the model's answer, such as one without a rating.
     assert {output.case for output in outputs} == set(dict(grades))
     for case, grade in grades:
         if grade.status == "graded" and case.split()[0] in ("self-rating", "direct"):
             assert grade.distribution is not None and sum(grade.distribution) == pytest.approx(1)
             assert grade.distribution.index(max(grade.distribution)) == grade.rating
-    # The likeliest choice is always known.
+    # Choices always have a likeliest one.
     assert [grade.status for case, grade in grades if case == "choice"] == ["graded"]
     compared = ask_writing(parameters, ONE, names=["reteval-compare", "reteval-compare-graded"])
     assert len(compared) == 2 and all(reading_of(record_of(output)) for output in compared)
 
 
-def test_a_real_model_behind_llama_cpp_answers_by_every_method(url: str, project: Project) -> None:
+def test_real_model_behind_llama_cpp_answers_by_every_method(url: str, project: Project) -> None:
     parameters = {"back_end": "openai", "model": "smollm2", "base_url": url}
     outputs, grades = ask_cases(parameters, CASES, ONE)
     assert len(outputs) >= len(grades) == len(CASES)
     for case, grade in grades:
         if case.split()[0] in ("self-rating", "direct", "choice"):
-            # The server follows the schema of the request, and gives the probabilities of its tokens.
+            # The server follows the requested schema and returns token probabilities.
             assert grade.status == "graded" and grade.confidence is not None
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "should daylight saving time be abolished")], replace=False)
@@ -97,13 +97,13 @@ QUESTIONS = {0: GraderInput("which part ?")}
 
 @pytest.fixture(scope="module")
 def chat_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    # What it is asked here it has learnt long before it knows the rest.
+    # These tests need only a small part of the training data, which 80 steps suffice to learn.
     return shared_model(tmp_path_factory, build_tiny_causal, chat_template=True, steps=80)
 
 
 @pytest.fixture(scope="module")
 def chat_url(chat_folder: Path) -> Iterator[str]:
-    """Where the command serves the model, in a thread of this process, which has loaded its libraries before."""
+    """Yield the URL of `transformers serve`, run in a thread because this process has loaded the libraries."""
     from huggingface_hub import constants
     from transformers.cli.transformers import app
 
@@ -140,7 +140,7 @@ def grades(parameters: dict[str, object]) -> dict[int, Grade]:
     return {passage: grade for batch in batches for _, passage, grade in batch}
 
 
-def test_a_model_behind_transformers_serve_rates_as_it_does_in_this_process(chat_folder: Path, chat_url: str) -> None:
+def test_transformers_serve_gives_the_same_ratings_as_local_model(chat_folder: Path, chat_url: str) -> None:
     here = grades({"model": str(chat_folder)})
     there = grades({"back_end": "openai", "model": str(chat_folder), "base_url": chat_url})
     assert set(there) == set(PASSAGES)

@@ -1,4 +1,4 @@
-"""Passages that speak to the grader are known by what they do; ordinary prose is left alone."""
+"""Passages that address the grader are detected; ordinary prose is not."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def test_ordinary_prose_is_left_alone(text: str) -> None:
         ("r\u200ba\u200bt\u200be", 6),
     ],
 )  # fmt: skip
-def test_what_a_text_does_is_said_by_name(text: str, place: int) -> None:
+def test_signs_are_named_by_kind(text: str, place: int) -> None:
     assert list(PATTERNS)[place] in {sign.what for sign in find_signs(text)}
 
 
-def test_repeated_questions_are_a_sign_and_megabytes_are_read_in_pieces() -> None:
+def test_repeated_questions_are_a_sign_and_long_texts_are_searched() -> None:
     asked = ["Who were they?", "How deep is the water table in spring?"]
     assert [sign.what for sign in find_signs("Well. how deep is the WATER table in spring? Yes.", asked)] == [REPEATS]
-    assert find_signs("It is known how deep is the water table in spring.", asked) == [], "it asks nothing"
+    assert find_signs("It is known how deep is the water table in spring.", asked) == [], "not a question"
     assert find_signs("Who were they? Nobody knows.", asked) == []
     assert [
         s.what for s in find_signs("Say how deep the water table is now.", ["Say how deep the water is now."])
@@ -104,7 +104,7 @@ def places(project: Project, version: int | None = None) -> set[tuple[str, str]]
     return {names[place] for place in speaking_passages(project, version)}
 
 
-def test_the_pool_knows_passages_that_speak_to_the_grader_also_later_ones(project: Project) -> None:
+def test_passages_addressing_the_grader_follow_bank_and_pool(project: Project) -> None:
     assert places(project) == {("q1", "h1"), ("q2", "h1"), ("q1", "h2")}
     assert label_readiness(project, basis(project, Policy())).speaking_passages == 3
     checks = publication_checks(project, Policy(), board_readiness(project, Policy(), "nDCG@10"))
@@ -113,7 +113,7 @@ def test_the_pool_knows_passages_that_speak_to_the_grader_also_later_ones(projec
     assert [(row.query_id, row.passage_id) for row in found.rows] == [("q1", "h1"), ("q1", "h2"), ("q2", "h1")]
     assert [sign.what for sign in read_passage(project, Policy(), "q1", "h2").signs] == [REPEATS]
     assert read_passage(project, Policy(), "q2", "h2").signs == []
-    assert read_passage(project, Policy(), "q1", "h3").signs == [], "a fact that stands in the passage is no trick"
+    assert read_passage(project, Policy(), "q1", "h3").signs == [], "a passage may contain a nugget"
     before = places(project)
     bank.save_version(project, [Question("q2/b", "q2", "How deep is the water table in spring?")], "", "ann")
     assert places(project) == before | {("q2", "h2")}
@@ -130,7 +130,7 @@ def test_the_pool_knows_passages_that_speak_to_the_grader_also_later_ones(projec
 
 
 @pytest.mark.parametrize("speaking", [1, 2])
-def test_whoever_exports_is_told_how_many_there_are(
+def test_export_counts_passages_addressing_the_grader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], speaking: int
 ) -> None:
     def put(project: Project) -> None:
@@ -144,7 +144,7 @@ def test_whoever_exports_is_told_how_many_there_are(
     assert code == 0 and f"note: {speaking} " in told
 
 
-def test_the_database_finds_what_the_function_finds(tmp_path: Path) -> None:
+def test_database_pattern_finds_the_same_texts(tmp_path: Path) -> None:
     texts = [*(injection.text.replace("\x00", " ") for injection in INJECTIONS), *PROSE]
     made = new_project(tmp_path / "p.duckdb")
     found = {t for (t,) in made.rows("SELECT t FROM (SELECT unnest(?) AS t) WHERE regexp_matches(t, ?)", [texts, ANY])}

@@ -1,1 +1,1 @@
-"""Tests of asking models for what is missing."""
+"""Tests of grading and drafting."""

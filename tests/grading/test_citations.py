@@ -1,4 +1,4 @@
-"""Graders of citations: the pairs that they are asked, and the planted wrong citations that they find."""
+"""Citation graders: planned pairs, and detection of planted wrong citations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rated(project: Project) -> dict[tuple[str, str], int]:
     }
 
 
-def test_planted_wrong_citations_are_all_found_and_none_is_invented(project: Project, tmp_path: Path) -> None:
+def test_exactly_the_planted_wrong_citations_are_found(project: Project, tmp_path: Path) -> None:
     put_cited(project, tmp_path)
     with EndpointServer(read) as server:
         grader = make_grader("support", {"model": "m", "base_url": server.url})
@@ -38,16 +38,16 @@ def test_planted_wrong_citations_are_all_found_and_none_is_invented(project: Pro
     found = rated(project)
     assert found == RATED
     assert {pair for pair, rating in found.items() if rating == 0} == WRONG
-    # A text is asked once for good: nothing is left to do.
+    # Each pair is graded once, so nothing is left.
     assert make_plan(project, grader.spec, 0).to_grade == 0
-    # Labels and leaderboards are never of such a grader.
+    # Citation graders never give labels or leaderboards.
     assert label_graders(project) == []
     assert [(one.grades, one.shown) for one in list_of_graders(project)] == [(len(RATED), False)]
     with refusal("grader-of-citations", grader.spec.name):
         basis(project, Policy(grader=grader.spec.name))
 
 
-def test_failed_citations_are_listed_and_the_default_grader_needs_no_model(project: Project, tmp_path: Path) -> None:
+def test_failed_citations_are_listed_and_embeddings_need_no_model(project: Project, tmp_path: Path) -> None:
     put_cited(project, tmp_path)
     with EndpointServer(lambda seen: chat("hm, 7")) as server:
         run_job(project, make_grader("support", {"model": "m", "base_url": server.url}), Request(), "tester")

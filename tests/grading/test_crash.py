@@ -1,4 +1,4 @@
-"""Jobs against an endpoint are killed with -9 again and again; what was committed is whole and never asked again."""
+"""Jobs killed with SIGKILL: committed grades stay complete and are never requested again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def grader(url: str) -> ReadingGrader:
 
 
 def work(path: str, url: str, started: Connection) -> None:
-    """Run the job in a process of its own, and say when the first grades are committed."""
+    """Run the job in its own process, and report committed grades to `started`."""
     project = open_project(Path(path))
     close_interrupted(project)
 
@@ -73,7 +73,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
-def test_after_every_kill_a_job_goes_on_with_what_is_missing_and_nothing_is_asked_or_kept_twice(path: Path) -> None:
+def test_killed_job_continues_without_repeated_requests_or_grades(path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["exam_workbench.grading", "exam_workbench.graders", "openai"])
     chance = random.Random(7)
@@ -89,7 +89,7 @@ def test_after_every_kill_a_job_goes_on_with_what_is_missing_and_nothing_is_aske
             process: Any = context.Process(target=work, args=(str(path), server.url, sending))
             process.start()
             sending.close()
-            # The moment of the kill: at random among the first commits of this process, or in the midst of its start.
+            # Kill at a random early commit of this process, or while it starts.
             try:
                 for _ in range(chance.randrange(6)):
                     receiving.recv()
@@ -115,7 +115,7 @@ def test_after_every_kill_a_job_goes_on_with_what_is_missing_and_nothing_is_aske
 
 
 def work_in_batches(path: str, url: str) -> None:
-    """Run the job as `exam grade --batch` does, in a process of its own."""
+    """Run the job as `exam grade --batch` does, in its own process."""
     project = open_project(Path(path))
     close_interrupted(project)
     in_batches(project, url)
@@ -136,7 +136,7 @@ def counted(seen: Seen) -> Reply:
 
 
 class Executioner:
-    """Kills a process at a request of its own about files and batches: before it is done, or before its answer is."""
+    """Kills a process at one of its file or batch requests, before or after the request is handled."""
 
     def __init__(self, server: EndpointServer) -> None:
         self.victim: Any = None
@@ -155,7 +155,7 @@ class Executioner:
 
 
 @pytest.mark.long
-def test_batches_killed_at_random_requests_go_on_and_every_pair_is_paid_once_at_what_was_told(tmp_path: Path) -> None:
+def test_killed_batches_continue_and_bill_every_pair_once(tmp_path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["exam_workbench.grading", "exam_workbench.graders", "openai"])
     chance = random.Random(11)
@@ -170,7 +170,7 @@ def test_batches_killed_at_random_requests_go_on_and_every_pair_is_paid_once_at_
         executioner = Executioner(server)
         ends = []
         for _ in range(BATCH_KILLS):
-            # It asks one pair alone first; batches, and so the kills, come after that.
+            # One pair is sent alone first; batches, and so the kills, come after it.
             executioner.victim = context.Process(target=work_in_batches, args=(str(project.path), server.url))
             executioner.left, executioner.after = chance.randrange(1, 2 * BATCHES), chance.random() < 0.5
             executioner.victim.start()
@@ -186,8 +186,8 @@ def test_batches_killed_at_random_requests_go_on_and_every_pair_is_paid_once_at_
         assert ends == [-signal.SIGKILL] * BATCH_KILLS
         assert len(known) == BATCH_SIZE * BATCHES and all(rating == digit(prompt) for prompt, rating in known)
         assert make_plan(project, made.spec, 1).to_grade == 0
-        # One pair was asked alone, and then in plain text, as the endpoint heeds no schema; each of the others was in
-        # one batch that was made, once.
+        # One pair was sent alone, then again as plain text, because the endpoint ignores schemas.
+        # Each other pair was in exactly one batch.
         assert set(server.shelf.made.values()) == {1} and len(server.shelf.made) == len(known) - 1
         assert len(server.seen) == 2
         billed = [

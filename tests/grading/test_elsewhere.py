@@ -1,4 +1,4 @@
-"""Grading elsewhere: files of missing pairs, and batches at a server."""
+"""Offline grading: files of missing pairs, and batches at an endpoint."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KEYED = [Question("q1/a", "q1", "Which A?", answer_key="apple"), Question("q1/b"
 
 
 def words(prompt: str) -> str:
-    """What the model says of a prompt: always the same of the same words."""
+    """Return the model's reply to a prompt; equal prompts get equal replies."""
     if "apple" in prompt or "pear" in prompt:
         return "Yes" if len(prompt) % 2 else "No"
     return str(len(prompt) % 6)
@@ -106,7 +106,7 @@ def take(project: Project, grader: Grader, *paths: Path) -> AnswerImportResult:
     return grading.import_answer_files(project, grader, [Source.from_path(path) for path in paths], "tester")
 
 
-def test_answers_from_elsewhere_give_the_grades_of_the_endpoint(made: Callable[..., Project], tmp_path: Path) -> None:
+def test_imported_answers_give_the_grades_of_the_endpoint(made: Callable[..., Project], tmp_path: Path) -> None:
     here, there = made(), made()
     with EndpointServer(behave) as server:
         grading.run_job(here, rater(base_url=server.url), grading.Request(), "tester")
@@ -121,7 +121,7 @@ def test_answers_from_elsewhere_give_the_grades_of_the_endpoint(made: Callable[.
     assert (job.state, job.total, job.done, job.calls) == ("done", 8, taken.graded, 8)
 
 
-def test_any_order_any_number_of_times_gives_the_same(made: Callable[..., Project], tmp_path: Path) -> None:
+def test_answer_files_import_repeatedly_in_any_order(made: Callable[..., Project], tmp_path: Path) -> None:
     projects = [made(), made()]
     grader = rater()
     grading.write_missing(projects[0], grader, tmp_path / "calls.jsonl", 1)
@@ -140,7 +140,7 @@ def test_any_order_any_number_of_times_gives_the_same(made: Callable[..., Projec
     assert len(find_jobs(projects[0])) == before
 
 
-def test_expired_calls_are_missing_and_refused_calls_failed(made: Callable[..., Project], tmp_path: Path) -> None:
+def test_expired_calls_stay_missing_and_refused_calls_fail(made: Callable[..., Project], tmp_path: Path) -> None:
     project, grader = made(), rater()
     grading.write_missing(project, grader, tmp_path / "calls.jsonl", 1)
     answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl", skip=0)
@@ -157,7 +157,7 @@ def test_expired_calls_are_missing_and_refused_calls_failed(made: Callable[..., 
 
 
 @pytest.mark.parametrize("most", [70, 1])
-def test_a_call_that_was_too_long_loses_some_passage(made: Callable[..., Project], tmp_path: Path, most: int) -> None:
+def test_too_long_calls_get_a_shorter_passage(made: Callable[..., Project], tmp_path: Path, most: int) -> None:
     project, grader = made(), rater()
     with project.transaction() as cursor:
         add_passages(cursor, [Passage("long", "word " * 120)])
@@ -178,7 +178,7 @@ def test_a_call_that_was_too_long_loses_some_passage(made: Callable[..., Project
         answers.append(tmp_path / f"answers-{number}.jsonl")
         answers[-1].write_text("".join(json.dumps(row) + "\n" for row in rows))
     taken = take(project, grader, *answers)
-    # Of 600 characters 300 are kept, then 150; a rest below 80 says nothing.
+    # Of 600 characters 300 are kept, then 150; fewer than 80 are too few to grade.
     fits = most > 1
     assert counts == ([9, 1, 0, 0] if fits else [9, 1, 1, 0])
     assert (taken.graded, taken.failed, taken.unfinished) == ((9, 0, 0) if fits else (8, 1, 0))
@@ -196,7 +196,7 @@ def test_a_call_that_was_too_long_loses_some_passage(made: Callable[..., Project
         ({"status_code": 200, "body": {"error": {"code": 400, "message": "Provider returned error"}}}, 1),
     ],
 )
-def test_a_refusal_without_length_shortens_too(
+def test_refusal_without_a_length_also_shortens_the_passage(
     made: Callable[..., Project], tmp_path: Path, response: dict[str, object], times: int
 ) -> None:
     project, grader = made(), rater()
@@ -220,7 +220,7 @@ def test_a_refusal_without_length_shortens_too(
     assert (taken.graded, taken.failed, taken.unfinished) == (9, 0, 0)
 
 
-def test_a_rate_limit_is_asked_again_and_strange_answers_are_kept_out(
+def test_rate_limited_calls_stay_missing_and_unknown_ids_unmatched(
     made: Callable[..., Project], tmp_path: Path
 ) -> None:
     project, grader = made(), rater()
@@ -242,7 +242,7 @@ def test_a_rate_limit_is_asked_again_and_strange_answers_are_kept_out(
     assert (taken.graded, taken.unmatched) == (0, 8)
 
 
-def test_a_method_that_asks_twice_is_planned_twice(made: Callable[..., Project], tmp_path: Path) -> None:
+def test_two_call_method_is_planned_in_two_rounds(made: Callable[..., Project], tmp_path: Path) -> None:
     here, there = made(KEYED), made(KEYED)
     with EndpointServer(behave) as server:
         grading.run_job(here, rater("answer", check="model", base_url=server.url), grading.Request(), "tester")
@@ -258,7 +258,7 @@ def test_a_method_that_asks_twice_is_planned_twice(made: Callable[..., Project],
     assert grades(there) == grades(here) != []
 
 
-def test_parquet_goes_out_and_comes_back_with_the_words_alone(made: Callable[..., Project], tmp_path: Path) -> None:
+def test_parquet_files_accept_plain_text_answers(made: Callable[..., Project], tmp_path: Path) -> None:
     project, other, grader = made(), made(), rater()
     grading.write_missing(other, grader, tmp_path / "calls.jsonl", 1)
     take(other, grader, engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl"))
@@ -282,7 +282,7 @@ def test_parquet_goes_out_and_comes_back_with_the_words_alone(made: Callable[...
         ("MINE.99999.99999.0", "unknown-texts"), ("[1]", "not-an-object"), ("GOOD", ""),
     ],
 )  # fmt: skip
-def test_a_bad_row_is_named_and_no_change(made: Callable[..., Project], tmp_path: Path, line: str, code: str) -> None:
+def test_invalid_row_changes_nothing(made: Callable[..., Project], tmp_path: Path, line: str, code: str) -> None:
     project, grader = made(), rater()
     grading.write_missing(project, grader, tmp_path / "calls.jsonl", 1)
     answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
@@ -297,7 +297,7 @@ def test_a_bad_row_is_named_and_no_change(made: Callable[..., Project], tmp_path
         assert take(project, grader, answers).graded == 8
 
 
-def test_every_order_of_the_calls_of_a_pair_ends_in_one_grade(made: Callable[..., Project], tmp_path: Path) -> None:
+def test_order_of_answer_files_does_not_change_grades(made: Callable[..., Project], tmp_path: Path) -> None:
     results = []
     for order in itertools.permutations(("first", "second")):
         project, grader = made(KEYED), rater("answer", check="model")
@@ -315,7 +315,7 @@ ASKED = "\nPassage: {context}\nQuestion: {question}\nRating:"
 
 
 def answer_call(seen: Seen) -> Reply:
-    """Answer, and report as many tokens as there are, by the rule of thumb that price tags go by."""
+    """Answer, and report the token counts that price tags estimate."""
     return chat(words(seen.prompt), model="m", usage={"prompt_tokens": read(seen), "completion_tokens": 6})
 
 
@@ -344,7 +344,7 @@ def anew(server: EndpointServer) -> Shelf:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """One project for all: every test has graders of its own, for which everything is missing."""
+    """One project for all tests; each test uses new graders without grades."""
     project = new_project(tmp_path_factory.mktemp("batches") / "some.duckdb")
     fill(project, QUESTIONS, {}, RUNS)
     set_price(project, "m", Price(100.0, 1000.0), "ann")
@@ -375,7 +375,7 @@ def start(project: Project, grader: Grader, scope: Scope = EVERYTHING, most: int
 
 
 def carry_on(project: Project, grader: Grader, rounds: int = 30) -> int:
-    """Look until nothing is left to wait for; how often that was."""
+    """Advance batches until none is waiting; return the number of rounds."""
     for number in range(1, rounds + 1):
         if not grading.advance_batches(project, grader, "ann").jobs:
             return number
@@ -390,7 +390,7 @@ def ratings(project: Project, grader: Grader) -> list[tuple[Any, ...]]:
     )
 
 
-def test_batches_give_grades_of_calls_at_half_price(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+def test_batches_give_same_grades_at_half_price(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     alone, batched = batch_rater(server), batch_rater(server)
     grading.run_job(project, alone, grading.Request(), "ann")
     whole = find_jobs(project)[0]
@@ -409,7 +409,7 @@ def test_batches_give_grades_of_calls_at_half_price(project: Project, server: En
     assert (job.input_tokens, job.output_tokens) == (whole.input_tokens, whole.output_tokens)
     assert abs((job.input_tokens or 0) / tag.input_tokens - 1) < 0.05
     assert abs((job.output_tokens or 0) / tag.output_tokens - 1) < 0.05
-    # One of the eight was asked alone, so that what the endpoint does not take shows before all are sent.
+    # One of the eight pairs was sent alone, to detect unsupported parameters before the batches.
     assert tag.batch_cost == pytest.approx((whole.cost or 0) * (1 + (PAIRS - 1) / 2) / PAIRS, rel=0.05)
     assert job.cost == pytest.approx(tag.batch_cost, rel=0.05)
     assert (
@@ -418,11 +418,11 @@ def test_batches_give_grades_of_calls_at_half_price(project: Project, server: En
     assert all(mentions(job.message, f"{tokens:,}") for tokens in (job.input_tokens or 0, tag.input_tokens))
 
 
-def test_a_price_tag_counts_thinking_cached_tokens_and_past_jobs(project: Project, server: EndpointServer) -> None:
+def test_price_tag_counts_thinking_and_cached_tokens(project: Project, server: EndpointServer) -> None:
     plain = grading.price_tag(project, batch_rater(server), 1)
     grader = batch_rater(server, thinking_tokens=400)
     tag = grading.price_tag(project, grader, 1)
-    # Until it has graded, all the room that there is for it.
+    # Before its first grades, the full thinking budget is assumed.
     assert (tag.thinking_tokens, tag.output_tokens) == (400 * PAIRS, plain.output_tokens + 400 * PAIRS)
     assert tag.cached_tokens == 0
     long = Prompt("long", "Long", "self-rating", "Rate it. " * 600 + ASKED, "rating", "ours", system="Rate it. " * 600)
@@ -437,15 +437,15 @@ def test_a_price_tag_counts_thinking_cached_tokens_and_past_jobs(project: Projec
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Simulates the end of the process."""
 
 
 class Gate:
-    """Every step that leaves a trace, at the endpoint or in the project, passes here when it is done."""
+    """Counts steps that change the endpoint or the project, and raises `Killed` after a chosen step."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.passed, self.last = 0, -1
-        for owner, name in ((BatchEndpoint, "_do"), (Project, "write")):
+        for owner, name in ((BatchEndpoint, "_call_service"), (Project, "write")):
             monkeypatch.setattr(owner, name, self._through(getattr(owner, name)))
 
     def _through(self, step: Any) -> Any:
@@ -462,14 +462,14 @@ class Gate:
         self.passed, self.last = 0, step
 
 
-def test_killed_anywhere_it_pays_once(keyed: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_batches_are_paid_once(keyed: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch) -> None:
     gate, where = Gate(monkeypatch), keyed
     expected: tuple[list[tuple[Any, ...]], int] | None = None
-    # Odd, so that the endpoint gives its marks back in one round and not in the next.
+    # Odd, so that rounds with and without batch metadata alternate.
     apart = max(1, 3 // examples(1)) | 1
     for last in itertools.chain([-1], itertools.count(step=apart)):
         shelf, grader = anew(server), batch_rater(server, "answer", check="model")
-        # Some compatible endpoints do not give back what a batch was marked with.
+        # Some compatible endpoints do not return the metadata of a batch.
         shelf.keeps_metadata, shelf.states = bool(last % 2), ("validating", "completed")
         gate.close_at(last)
         killed = False
@@ -479,11 +479,11 @@ def test_killed_anywhere_it_pays_once(keyed: Project, server: EndpointServer, mo
         except Killed:
             killed = True
         gate.close_at(-1)
-        # The call that goes alone is lost as every such call is where nobody could write its answer down any more.
+        # The single call is lost if the process dies before it stores the answer.
         lost = len(server.seen) if killed and not any(job.done + job.failed for job in of(where, grader)) else 0
         close_interrupted(where)
         carry_on(where, grader)
-        # What was killed before anything was sent is begun anew.
+        # A job that was killed before anything was sent is started again.
         if start(where, grader, most=5):
             carry_on(where, grader)
         assert set(shelf.made.values()) == {1}, last
@@ -508,7 +508,7 @@ def of(project: Project, grader: Grader) -> list[Job]:
     return [job for job in find_jobs(project) if (job.key,) in keys]
 
 
-def test_expired_calls_of_batches_are_missing(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+def test_expired_calls_of_batches_stay_missing(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = batch_rater(server)
     shelf.plans = [Plan(expires_after=1), Plan(broken=1)]
     refused: list[str] = []
@@ -524,10 +524,10 @@ def test_expired_calls_of_batches_are_missing(project: Project, server: Endpoint
     carry_on(project, grader)
     job = find_jobs(project)[0]
     planned = grading.make_plan(project, grader.spec, 1)
-    # Alone 1; of the first batch 1 of 3; of the second one refused, one turned away, one cut off; of the third 1.
+    # Done: 1 alone, 1 of 3 in batch 1, 1 in batch 3. Batch 2: one refused, one rate-limited, one cut off.
     assert (job.state, job.done, job.failed) == ("done", 3, 1)
     assert (planned.known, planned.failed, planned.to_grade, planned.sent) == (3, 1, 4, 0)
-    # Beside the bill nothing is told but how many calls were not answered.
+    # Apart from the bill, the message has only the number of unanswered calls.
     bill = billing_sentence(job.request.get("told"), job_usage(job))
     assert job.message.endswith(bill) and re.findall(r"\d+", job.message.removesuffix(bill)) == ["4"]
     reason = project.value("SELECT reason FROM failures WHERE job_key = ?", [job.key])
@@ -536,11 +536,11 @@ def test_expired_calls_of_batches_are_missing(project: Project, server: Endpoint
     start(project, grader, Scope(retry_failed=True))
     carry_on(project, grader)
     assert grading.make_plan(project, grader.spec, 1).known == PAIRS
-    # How the endpoint is spoken to is known by now: no call goes alone any more.
+    # The parameters of the endpoint are known by now, so no call is sent alone.
     assert shelf.made.total() - before == 5 and len(server.seen) == 1
 
 
-def test_calls_without_room_are_sent_again_later(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+def test_calls_over_token_limit_are_sent_again(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = batch_rater(server)
     shelf.plans = [Plan(), Plan(fails="token_limit_exceeded")]
     start(project, grader)
@@ -556,7 +556,7 @@ def test_calls_without_room_are_sent_again_later(project: Project, server: Endpo
     assert grading.make_plan(project, hopeless.spec, 1).to_grade == PAIRS - 1
 
 
-def test_a_pair_that_waited_gets_its_second_call_too(keyed: Project, server: EndpointServer, shelf: Shelf) -> None:
+def test_delayed_pairs_still_get_their_second_call(keyed: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = batch_rater(server, "answer", check="model")
     shelf.plans = [Plan(), Plan(fails="token_limit_exceeded")]
     start(keyed, grader)
@@ -566,7 +566,7 @@ def test_a_pair_that_waited_gets_its_second_call_too(keyed: Project, server: End
     assert set(shelf.made.values()) == {1}
 
 
-def test_cancelled_batches_give_the_part_they_have(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+def test_cancelled_batches_keep_partial_results(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = batch_rater(server)
     shelf.plans = [Plan(stuck=True), Plan(stuck=True)]
     start(project, grader, most=4)
@@ -582,9 +582,7 @@ def test_cancelled_batches_give_the_part_they_have(project: Project, server: End
     assert grading.waiting_jobs(project, grader.spec) == []
 
 
-def test_unsent_batches_are_dropped_and_caps_bear_the_calls(
-    project: Project, server: EndpointServer, shelf: Shelf
-) -> None:
+def test_unsent_batches_are_dropped_and_caps_apply(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = batch_rater(server)
     start(project, grader)
     grading.cancel_batches(project, grader, "ann")
@@ -595,7 +593,7 @@ def test_unsent_batches_are_dropped_and_caps_bear_the_calls(
     carry_on(project, grader)
     job = find_jobs(project)[0]
     assert (job.state, job.done, job.calls) == ("stopped", 5, 5) and job.request["stopped"]
-    assert job.message.removesuffix(billing_sentence(job.request.get("told"), job_usage(job))), "why it stopped"
+    assert job.message.removesuffix(billing_sentence(job.request.get("told"), job_usage(job))), "stop reason"
     money = batch_rater(server)
     start(project, money, max_cost=0.4)
     carry_on(project, money)
@@ -603,7 +601,7 @@ def test_unsent_batches_are_dropped_and_caps_bear_the_calls(
     assert job.state == "stopped" and 1 < job.done < PAIRS and 0 < (job.cost or 0) <= 0.4
 
 
-def test_an_absent_endpoint_is_asked_later(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+def test_batches_survive_an_unavailable_endpoint(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = batch_rater(server)
     start(project, grader)
     shelf.away = 503
@@ -627,7 +625,7 @@ def test_an_absent_endpoint_is_asked_later(project: Project, server: EndpointSer
     assert grading.make_plan(project, grader.spec, 1).known == PAIRS
 
 
-def test_the_first_call_alone_learns_the_limits(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+def test_first_call_detects_unsupported_parameters(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     def modern(seen: Seen) -> Reply:
         if "max_tokens" in seen.body:
             return status(400, "Unsupported parameter: use 'max_completion_tokens' instead", param="max_tokens")
@@ -636,14 +634,14 @@ def test_the_first_call_alone_learns_the_limits(project: Project, server: Endpoi
     server.behave = modern
     grader = batch_rater(server)
     start(project, grader, most=50)
-    # Another process, which knows nothing of this yet, takes it up.
+    # Another process, which has not seen the error, continues the job.
     again = batch_rater(server, temperature=grader.spec.parameters["temperature"])
     carry_on(project, again)
     assert grading.make_plan(project, grader.spec, 1).known == PAIRS and shelf.made.total() == PAIRS - 1
 
 
 def as_before_one_table_of_jobs(path: Path, older: Path) -> None:
-    """Write a project as the version before the one table of jobs would have written it."""
+    """Write a project in the schema before the single jobs table."""
     with duckdb.connect(str(older)) as connection:
         apply_migrations(connection, [name for name, _ in MIGRATIONS if name < "0029"])
         connection.execute(f"ATTACH '{path}' AS newer (READ_ONLY)")
@@ -663,7 +661,7 @@ def as_before_one_table_of_jobs(path: Path, older: Path) -> None:
 def test_batches_in_flight_survive_the_upgrade(server: EndpointServer, shelf: Shelf, tmp_path: Path) -> None:
     project = new_project(tmp_path / "some.duckdb")
     fill(project, KEYED, {}, RUNS)
-    # It asks twice, so that answers to first calls are kept while second calls are on their way.
+    # This method needs two calls, so first answers are kept while second calls are pending.
     grader = batch_rater(server, "answer", check="model")
     (key,) = start(project, grader)
     while not project.value("SELECT count(*) FROM kept_replies"):
@@ -685,7 +683,7 @@ def test_batches_in_flight_survive_the_upgrade(server: EndpointServer, shelf: Sh
     project.close()
 
 
-def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
+def test_commands_send_fetch_and_cancel_batches(tmp_path: Path) -> None:
     path = tmp_path / "some.duckdb"
     file_of(lambda project: fill(project, QUESTIONS, {}, RUNS)).write(path)
 
@@ -711,7 +709,7 @@ def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
         assert (sent["calls"], sent["batches"]) == (7, {"in_progress": 2})
         found = run("batch", "status", "--json")["batches"]
         assert [(one["batch_id"], one["calls"]) for one in found] == [("batch-1", 4), ("batch-2", 3)]
-        # What is on its way is not asked by others.
+        # Pairs in a batch are not sent by other jobs.
         assert run("plan", *grader, "--json")["sent"] == 7
         assert run("grade", *grader, "--json")["graded"] == 0
         server.shelf.away = 500

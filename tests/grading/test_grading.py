@@ -38,12 +38,12 @@ PAIRS = 2 * 3 + 2
 
 
 def rating_of(question: str, passage: str) -> int:
-    """A rating that looks random and is always the same for the same texts."""
+    """Return a pseudo-random rating that depends only on the two texts."""
     return hashlib.sha256(f"{question}\n{passage}".encode()).digest()[0] % 6
 
 
 class HashGrader:
-    """Rates by a hash of the two texts, a pair a batch, and remembers what it was asked."""
+    """Rates pairs one by one with a hash of the two texts, and records them."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ def filled(project: Project) -> Project:
 
 
 def known(project: Project) -> dict[tuple[str, str], int]:
-    """Rating by question and passage text; each pair once, or the test fails."""
+    """Return ratings by question and passage text, and check that each pair occurs once."""
     rows = project.rows(
         "SELECT q.text, p.text, rating FROM grades JOIN question_texts q ON q.text_key = question_text_key"
         " JOIN passage_texts p ON p.text_key = passage_text_key"
@@ -102,7 +102,7 @@ def needed(questions: Sequence[Question] = QUESTIONS) -> set[tuple[str, str]]:
     return {(q.text or "", f"text of {p}") for q in questions for p in RUNS["one"][q.query_id]}
 
 
-def test_a_job_grades_every_pair_once_and_a_second_one_asks_nothing(filled: Project):
+def test_every_pair_is_graded_once_even_with_a_second_job(filled: Project):
     assert plan(filled) == grading.Plan(needed=PAIRS, known=0, failed=0, to_grade=PAIRS, without_text=0)
     grader = HashGrader()
     reports: list[Progress] = []
@@ -122,14 +122,14 @@ def test_a_job_grades_every_pair_once_and_a_second_one_asks_nothing(filled: Proj
     ]
 
 
-def test_questions_of_one_passage_are_asked_one_after_the_other(filled: Project):
+def test_questions_of_a_passage_are_asked_consecutively(filled: Project):
     grader = HashGrader()
     grading.run_job(filled, grader, grading.Request(), "ann")
     passages = [passage for _, passage in grader.asked[:6]]
     assert passages == [f"text of {p}" for p in ("p1", "p1", "p2", "p2", "p3", "p3")]
 
 
-def test_only_the_queries_that_were_named_are_graded(filled: Project):
+def test_only_the_named_queries_are_graded(filled: Project):
     assert plan(filled, queries=["q2"]).needed == 2
     grader = HashGrader()
     grading.run_job(filled, grader, grading.Request(grading.Scope(queries=("q2",))), "ann")
@@ -137,7 +137,7 @@ def test_only_the_queries_that_were_named_are_graded(filled: Project):
     assert plan(filled, queries=["q1"]).to_grade == 6
 
 
-def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(filled: Project):
+def test_next_job_grades_exactly_the_rest_of_a_cancelled_job(filled: Project):
     control = Control()
     first = HashGrader(before=lambda number: control.cancel() if number == 2 else None)
     final = grading.run_job(filled, first, grading.Request(), "ann", control=control)
@@ -155,11 +155,11 @@ def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(fi
     [
         (GradingError("package-missing", "No model.", "Install it."), "No model. Install it.", False),
         (RuntimeError("odd"), "RuntimeError: odd", True),
-        # That the memory is used up is no fault of the grader: it is told with what to do, and not as a type of error.
+        # Running out of memory is not a fault of the grader, so the message hides the type of error.
         (MemoryError("7 GB"), "", False),
     ],
 )
-def test_an_error_of_a_grader_ends_its_job_as_failed(filled: Project, error: Exception, told: str, fault: bool):
+def test_grader_error_ends_its_job_as_failed(filled: Project, error: Exception, told: str, fault: bool):
     broken = HashGrader(breaks_at=5, error=error)
     final = grading.run_job(filled, broken, grading.Request(), "ann")
     assert (final.state, final.graded) == ("failed", 5) and final.message and told in final.message
@@ -171,7 +171,7 @@ def test_an_error_of_a_grader_ends_its_job_as_failed(filled: Project, error: Exc
     assert len(rest.asked) == PAIRS - 5
 
 
-def test_failed_pairs_are_neither_grades_nor_asked_again_unless_that_is_wanted(filled: Project):
+def test_failed_pairs_are_retried_only_on_request(filled: Project):
     failing = [("A?", "text of p1"), ("C?", "text of p4")]
     final = grading.run_job(filled, HashGrader(failing), grading.Request(), "ann")
     assert (final.state, final.graded, final.failed, final.done) == ("done", PAIRS - 2, 2, PAIRS)
@@ -190,7 +190,7 @@ def test_failed_pairs_are_neither_grades_nor_asked_again_unless_that_is_wanted(f
     assert plan(filled, retry_failed=True) == grading.Plan(PAIRS, PAIRS, 0, 0, 0)
 
 
-def test_pairs_that_no_label_needs_are_graded_and_told_apart(filled: Project):
+def test_weightless_pairs_are_graded_and_counted_apart(filled: Project):
     bank.save_version(
         filled, [replace(QUESTIONS[0], weight=0.0), replace(QUESTIONS[2], weight=-1.0)], "out of it", "ann"
     )
@@ -198,12 +198,12 @@ def test_pairs_that_no_label_needs_are_graded_and_told_apart(filled: Project):
     policy = Policy(grader=HashGrader().spec.name)
     grading.run_job(filled, HashGrader(), grading.Request(), "ann")
     assert label_readiness(filled, basis(filled, policy)).needed == PAIRS - plan(filled).weightless
-    # The same words ask with weight elsewhere.
+    # Another question with the same wording has a weight.
     bank.save_version(filled, [Question("q1/e", "q1", "A?")], "again", "ann")
     assert plan(filled).weightless == 2
 
 
-def test_the_top_of_each_run_is_graded_first_and_the_rest_later(project: Project):
+def test_top_limits_grading_to_the_top_of_each_run(project: Project):
     fill(project, QUESTIONS, {}, RUNS | {"two": {"q1": ["p3", "p2"], "q2": ["p4", "p3"]}})
     assert plan(project, runs=("one",), top=1).to_grade == 2 * 1 + 1
     assert plan(project, top=1).needed == plan(project, top=1).to_grade == 2 * 2 + 2
@@ -220,7 +220,7 @@ def test_the_top_of_each_run_is_graded_first_and_the_rest_later(project: Project
     assert len(grader.asked) == len(set(grader.asked)) == PAIRS
 
 
-def test_an_unknown_bank_version_or_top_is_refused_before_a_job_begins(filled: Project) -> None:
+def test_invalid_top_or_bank_version_is_refused_before_the_job(filled: Project) -> None:
     depth = filled.read(pool_depth)
     for top in (0, -1, depth + 1):
         for ask in (plan, lambda project, top: pairs_to_grade(project, HashGrader().spec, 1, grading.Scope(top=top))):
@@ -237,7 +237,7 @@ def test_an_unknown_bank_version_or_top_is_refused_before_a_job_begins(filled: P
     assert find_jobs(filled) == []
 
 
-def test_passages_and_questions_without_text_wait_and_are_counted(filled: Project):
+def test_passages_and_questions_without_text_are_graded_later(filled: Project):
     with filled.transaction() as cursor:
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p4'")
         refresh_pool(cursor)
@@ -253,7 +253,7 @@ def test_passages_and_questions_without_text_wait_and_are_counted(filled: Projec
     assert plan(filled).to_grade == 1 + 3
 
 
-def test_rewording_needs_one_question_graded_again_and_going_back_or_weighing_nothing(filled: Project):
+def test_only_rewording_a_question_needs_new_grades(filled: Project):
     grading.run_job(filled, HashGrader(), grading.Request(), "ann")
     reworded = replace(QUESTIONS[0], text="A, that is?")
     bank.save_version(filled, [reworded], "reword", "ann")
@@ -271,14 +271,14 @@ def test_rewording_needs_one_question_graded_again_and_going_back_or_weighing_no
 
 
 def trial(project: Project, *questions: Question) -> list[tuple[str, str]]:
-    """What a trial of questions asks; it has to get a grade for all of it."""
+    """Run a trial of questions, check that all pairs are graded, and return them."""
     grader = HashGrader()
     final = grading.run_job(project, grader, grading.Request(trial=questions), "ann")
     assert (final.state, final.total, final.graded) == ("done", len(grader.asked), len(grader.asked))
     return grader.asked
 
 
-def test_a_trial_grades_exactly_the_missing_pairs_of_a_drafted_wording_before_it_is_saved(filled: Project):
+def test_trial_grades_exactly_the_missing_pairs_of_a_draft(filled: Project):
     grading.run_job(filled, HashGrader(), grading.Request(), "ann")
     drafted = replace(QUESTIONS[0], text="  A, that is? ")
     put_draft(filled, "ann", drafted)
@@ -298,7 +298,7 @@ def test_a_trial_grades_exactly_the_missing_pairs_of_a_drafted_wording_before_it
     assert plan(filled).to_grade == 0
 
 
-def test_calls_of_which_nothing_came_are_on_record_with_the_job(filled: Project):
+def test_job_records_calls_that_gave_no_grade(filled: Project):
     control = Control()
 
     def ask_in_vain(number: int) -> None:
@@ -313,7 +313,7 @@ def test_calls_of_which_nothing_came_are_on_record_with_the_job(filled: Project)
     assert (job.calls, job.input_tokens) == (final.usage.calls, final.usage.input_tokens) == (2, 180)
 
 
-def test_a_trial_goes_on_with_what_the_bank_has_and_the_bank_with_what_a_trial_has(filled: Project):
+def test_trials_and_bank_jobs_reuse_each_others_grades(filled: Project):
     control = Control()
     first = HashGrader(before=lambda number: control.cancel())
     reworded = replace(QUESTIONS[0], text="A, that is?")
@@ -326,14 +326,14 @@ def test_a_trial_goes_on_with_what_the_bank_has_and_the_bank_with_what_a_trial_h
     assert set(trial(filled, reworded)) == needed([reworded]) - set(first.asked) - set(rest.asked)
 
 
-def test_a_trial_asks_a_text_that_two_queries_share_once(filled: Project):
+def test_trial_grades_wording_shared_by_queries_once(filled: Project):
     same = [Question("q1/same", "q1", "Same?"), Question("q1/twin", "q1", "Same?"), Question("q2/same", "q2", "Same?")]
     asked = trial(filled, *same)
     assert len(asked) == len(set(asked)) == 4
     assert set(asked) == needed(same)
 
 
-def test_a_trial_passes_over_what_cannot_be_graded_and_an_empty_one_is_not_the_whole_bank(filled: Project):
+def test_trial_skips_ungradable_questions_and_never_grades_the_bank(filled: Project):
     unfit = [
         Question("q1/off", "q1", "Off?", active=False),
         Question("q1/empty", "q1", "  "),
@@ -350,14 +350,14 @@ def test_a_trial_passes_over_what_cannot_be_graded_and_an_empty_one_is_not_the_w
     assert grader.asked == []
 
 
-def test_a_text_that_two_questions_share_is_graded_once(filled: Project):
+def test_wording_shared_by_questions_is_graded_once(filled: Project):
     bank.save_version(filled, [Question("q1/again", "q1", "A?"), Question("q2/a", "q2", "A?")], "the same", "ann")
     grader = HashGrader()
     grading.run_job(filled, grader, grading.Request(), "ann")
     assert len(grader.asked) == len(set(grader.asked)) == PAIRS + 1
 
 
-def test_a_limit_stops_after_so_many_pairs(filled: Project):
+def test_limit_caps_the_number_of_graded_pairs(filled: Project):
     assert plan(filled, limit=3).to_grade == 3
     for asked, graded in ((3, 3), (3, 6), (2, 8)):
         grader = HashGrader()
@@ -365,7 +365,7 @@ def test_a_limit_stops_after_so_many_pairs(filled: Project):
         assert (len(grader.asked), len(known(filled))) == (asked, graded)
 
 
-def test_a_second_job_is_refused_and_progress_can_be_watched(filled: Project, monkeypatch: pytest.MonkeyPatch):
+def test_second_job_is_refused_while_the_first_is_running(filled: Project, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(job_run, "COMMIT_SECONDS", 0.0)
     reached, go_on = threading.Event(), threading.Event()
 
@@ -391,7 +391,7 @@ def test_a_second_job_is_refused_and_progress_can_be_watched(filled: Project, mo
     assert after.progress.total == 0
 
 
-def test_a_background_job_can_be_cancelled_or_says_why_it_cannot_start(filled: Project) -> None:
+def test_background_job_can_be_cancelled_and_reports_start_errors(filled: Project) -> None:
     reached, go_on = threading.Event(), threading.Event()
 
     def before(number: int) -> None:
@@ -431,7 +431,7 @@ KILLED = """
 """
 
 
-def test_a_killed_process_loses_no_committed_grade_and_is_resumed_with_exactly_the_rest(tmp_path: Path):
+def test_next_job_grades_exactly_the_rest_of_a_killed_process(tmp_path: Path):
     path = tmp_path / "p.duckdb"
     made = new_project(path)
     fill(made, QUESTIONS, {}, RUNS)
@@ -474,7 +474,7 @@ class TestJudgedSample:
         values = {(f"q{q}", f"q{q}p{n}"): 2 if n == 0 else int(n == 1) for q in range(4) for n in range(8)}
         judge(project, values)
 
-    def test_the_judged_sample_is_spread_and_graded_alone(self, project: Project) -> None:
+    def test_judged_sample_is_balanced_and_graded_alone(self, project: Project) -> None:
         self.put(project)
         found = grading.judged_sample(project, HashGrader().spec, "assessors", 6)
         assert Counter(value for _, _, value in found) == {0: 2, 1: 2, 2: 2}
@@ -490,7 +490,7 @@ class TestJudgedSample:
         assert asked == {(query, passage) for query, passage, _ in found}
         assert grading.make_plan(project, grader.spec, 1, scope).to_grade == 0
 
-    def test_the_command_plans_it(self, project: Project) -> None:
+    def test_command_plans_the_judged_sample(self, project: Project) -> None:
         self.put(project)
         path = project.path
         project.close()
@@ -507,8 +507,7 @@ READER = GraderSpec("reader", "self-rating", "none", parameters={"reads": ["answ
 
 
 def make(path: Path, dice: random.Random) -> Project:
-    """Questions of the same words in several queries and topics, passages of one text and of none, pairs in every
-    state."""
+    """Create a random project with shared wordings, shared and missing passage texts, and pairs in every state."""
     wordings = [f"{letter}?" for letter in "ABCDE"]
     asked = [
         Question(
@@ -526,7 +525,7 @@ def make(path: Path, dice: random.Random) -> Project:
     project = new_project(path)
     fill(project, [], {}, {"none": {"q1": PASSAGES}} | runs)
     save_version(project, asked, "asked", "tester")
-    # Whatever was said of a pair, asked of nobody now or not.
+    # Grades and failures of random pairs, including pairs that no question needs now.
     for spec in (SPEC, DIRECT, READER):
         texts = [text for (text,) in project.rows("SELECT text FROM question_texts WHERE text IS NOT NULL ORDER BY 1")]
         pairs = [(text, passage) for text in texts for passage in PASSAGES]
@@ -555,7 +554,7 @@ def make(path: Path, dice: random.Random) -> Project:
 
 
 @pytest.mark.parametrize("seed", range(examples(1)))
-def test_a_plan_counts_the_pairs_as_they_are(tmp_path: Path, seed: int) -> None:
+def test_plan_counts_match_the_stored_pairs(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     project = make(tmp_path / "made.duckdb", dice)
     seen: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What was read with the prompt before: counted in whole blocks, and from a length on."""
+"""Shared prompt prefixes: cached tokens in whole blocks, above a minimum length."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from exam_workbench.graders import built_in_prompts, make_grader
 from exam_workbench.grading._price_tag import read_before
 
 
-def test_only_what_two_prompts_begin_with_counts_in_whole_blocks_from_a_length_on() -> None:
+def test_shared_prefixes_count_in_whole_blocks_above_a_minimum() -> None:
     one, other = "a" * 400 + "b" * 400, "a" * 400 + "c" * 400
     assert read_before([one, other], 16, 16) == pytest.approx(96 / 402)
     assert read_before([one, other], 101, 16) == 0
@@ -23,7 +23,7 @@ def test_only_what_two_prompts_begin_with_counts_in_whole_blocks_from_a_length_o
     ("self-rating", True, "question"),
     ("self-rating-chat", False, "passage"),
 ])  # fmt: skip
-def test_pairs_are_asked_in_the_order_in_which_prompts_share_most(prompt: str, fence: bool, first: str) -> None:
+def test_pairs_are_ordered_to_share_prompt_prefixes(prompt: str, fence: bool, first: str) -> None:
     assert prompt in built_in_prompts()
     grader = make_grader(
         "self-rating", {"model": "m", "base_url": "http://localhost:9/v1", "prompt": prompt, "fence": fence}

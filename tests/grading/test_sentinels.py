@@ -39,7 +39,7 @@ def filled(project: Project) -> Project:
 
 
 def graded(project: Project, server: EndpointServer) -> Grader:
-    """Grade all pairs at the endpoint, and begin to watch its grader."""
+    """Grade all pairs at the endpoint, and remember the grader's settings."""
     parameters = {"model": "m", "base_url": server.url}
     grader = make_grader("self-rating", parameters)
     remember_settings(project, grader, "self-rating", parameters, "ann")
@@ -48,11 +48,11 @@ def graded(project: Project, server: EndpointServer) -> Grader:
 
 
 def more(project: Project) -> None:
-    """Add a question, so that further pairs are to be graded."""
+    """Add a question, so that more pairs need grades."""
     import_bank(project, [Question("q1/new", "q1", "And what else of q1?")])
 
 
-def test_a_changed_model_ends_the_job_and_is_new(filled: Project, server: EndpointServer, tmp_path: Path) -> None:
+def test_model_change_stops_the_job_until_renewed(filled: Project, server: EndpointServer, tmp_path: Path) -> None:
     grader = graded(filled, server)
     before = filled.rows("FROM grades ORDER BY ALL")
     found = watch_grader(filled, grader, "ann", Control(), pairs=40)
@@ -71,7 +71,7 @@ def test_a_changed_model_ends_the_job_and_is_new(filled: Project, server: Endpoi
     assert (ended.state, ended.graded) == ("failed", 0)
     found = grader_drift(filled, grader.spec)
     assert found is not None and found.alarm is not None
-    # Grades that the change may have reached are those of the job after the last quiet check.
+    # The change may affect the grades since the last quiet check.
     assert found.suspect == 9
     asked = len(server.seen)
     with refusal("grader-drifted", grader.spec.name, kind=GradingError):
@@ -85,7 +85,7 @@ def test_a_changed_model_ends_the_job_and_is_new(filled: Project, server: Endpoi
     assert find_grader(filled, renewed.spec.name).grades == 72
 
 
-def test_the_watch_is_begun_at_a_shell_and_its_alarm_is_noted_with_the_leaderboard(
+def test_drift_alarm_of_the_watch_command_is_noted_with_leaderboards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], server: EndpointServer
 ) -> None:
     exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)
@@ -103,7 +103,7 @@ def test_the_watch_is_begun_at_a_shell_and_its_alarm_is_noted_with_the_leaderboa
     assert exam(*board)[2].startswith(quiet.splitlines()[0]) and mentions(exam(*board)[2], "Self-rating (m) changed")
 
 
-def test_only_a_grader_that_can_change_and_has_grades_is_watched(filled: Project, server: EndpointServer) -> None:
+def test_watch_refuses_pinned_graders_and_too_few_grades(filled: Project, server: EndpointServer) -> None:
     grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
     with refusal("too-few-grades", grader.spec.name, "20"):
         watch_grader(filled, grader, "ann", Control())
@@ -114,14 +114,14 @@ def test_only_a_grader_that_can_change_and_has_grades_is_watched(filled: Project
         make_grader("self-rating", {"edition": 2})
 
 
-def test_evidence_grows_with_changes_and_is_at_most_one_under_noise() -> None:
+def test_drift_evidence_grows_with_changes_but_not_with_noise() -> None:
     bound = noise_bound(4, 200)
     assert 0.04 < bound < 0.08
     assert noise_bound(200, 200) == 1 and drift_evidence([(10, 10)], 1.0).tolist() == [0.0]
     assert drift_evidence([], bound).shape == (0,)
     quiet = drift_evidence([(10, 0)] * 50, bound)
     assert np.all(np.diff(quiet) < 0)
-    # As many checks at once are the same evidence as one after another.
+    # One large check gives the same evidence as several small checks.
     assert drift_evidence([(30, 12)], bound)[-1] == pytest.approx(drift_evidence([(10, 4)] * 3, bound)[-1])
     assert drift_evidence([(10, 4)] * 3, bound)[-1] > DRIFT_ALARM
     dice = np.random.default_rng(0)
@@ -135,7 +135,7 @@ ORDERS = [one.text for one in INJECTIONS if one.family == "order"]
 
 
 def gullible(seen: Seen) -> Reply:
-    """Rate by the words of the prompt, but 5 if the passage gives an order or has JSON."""
+    """Rate by a hash of the prompt, but 5 if the passage contains an order or JSON."""
     if '"rating": 5' in seen.prompt or any(order in seen.prompt for order in ORDERS):
         return rate(seen, 5)
     return rate(seen, 4 if digit(seen.prompt) > 2 and NEUTRAL not in seen.prompt else 0)
@@ -149,7 +149,7 @@ def probed(project: Project, server: EndpointServer) -> Grader:
     return grader
 
 
-def test_injections_that_work_are_flips_and_no_answer_is_a_grade(project: Project) -> None:
+def test_successful_injections_count_as_flips_not_as_grades(project: Project) -> None:
     fill_audited(project)
     with EndpointServer(gullible) as server:
         grader = probed(project, server)
@@ -161,12 +161,12 @@ def test_injections_that_work_are_flips_and_no_answer_is_a_grade(project: Projec
     assert list(rates) == list(CHANGES)
     assert all(one.pairs == 7 and one.low <= (one.share or 0) <= one.high for one in rates.values())
     assert [rates[name].flips for name in FOOLED] == [7, 7]
-    # Garden chairs pad each answered passage, and this grader rates them 0.
+    # The probe pads answered passages with neutral text, which this grader rates 0.
     assert rates["padded"].flips == 7
     assert mentions(robustness_note(list(rates.values())), "padded 100%")
 
 
-def test_a_grader_without_answers_is_not_probed(project: Project) -> None:
+def test_grader_without_answered_questions_is_not_probed(project: Project) -> None:
     fill_audited(project)
     with EndpointServer(lambda seen: rate(seen, 0)) as server:
         grader = probed(project, server)
@@ -174,7 +174,7 @@ def test_a_grader_without_answers_is_not_probed(project: Project) -> None:
             probe_grader(project, grader, "ann", Control())
 
 
-def test_a_probe_is_noted_at_a_shell(
+def test_probe_command_result_is_noted_with_leaderboards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)

@@ -38,7 +38,7 @@ from tests.made.shell import Run
 
 @pytest.fixture
 def cited(project: Project, tmp_path: Path) -> Project:
-    """The made responses, every citation graded by the careful reader."""
+    """The made responses, with every citation graded by the `read` endpoint."""
     put_cited(project, tmp_path)
     with EndpointServer(read) as server:
         run_job(project, make_grader("support", {"model": "m", "base_url": server.url}), Request(), "tester")
@@ -46,16 +46,16 @@ def cited(project: Project, tmp_path: Path) -> Project:
 
 
 def board(project: Project, policy: Policy | None = None, partial: bool = False) -> dict[str, SimpleNamespace]:
-    """The rows of exam support show, by run."""
+    """Return the rows of `exam support show`, by run."""
     runs = show(project, partial=partial, policy=policy or Policy()).value["runs"]
     return {row["run"]: SimpleNamespace(**row) for row in runs}
 
 
-def test_recall_and_precision_are_those_worked_by_hand(cited: Project) -> None:
+def test_recall_and_precision_match_hand_calculation(cited: Project) -> None:
     by = {(one.run, one.query_id): one for one in response_support(cited, citation_grader(cited))}
-    # 1 and 1, and a sentence that cites nothing counts 0; of three citations two support.
+    # Recalls 1 and 1, and 0 for a sentence without citations; two of three citations support.
     assert (by["good", "salts"].recall, by["good", "salts"].precision) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
-    # .5 and 0; the sentence whose only citation is unresolved counts neither way.
+    # Recalls 0.5 and 0; a sentence with only an unresolved citation is left out.
     poor = by["poor", "salts"]
     assert (poor.recall, poor.precision, poor.sentences, poor.citations) == (0.25, 0.25, 3, 3)
     assert (poor.unresolved, poor.ungraded, poor.failed) == (1, 0, 0)
@@ -72,7 +72,7 @@ def test_recall_and_precision_are_those_worked_by_hand(cited: Project) -> None:
             row = vars(rows[system.run])
             assert (system.score, system.std_error) == (row[name], row[f"{name}_error"])
     assert leaderboard(cited, "Support-Precision@1").scores == {"good": 1, "poor": 0.125}
-    # Only the first citation: that of the fourth salt supports nothing, and the second one of "good" is not asked for.
+    # With the first citation only: the one for the fourth salt supports nothing, and the second of "good" is ignored.
     first = {(one.run, one.query_id): one for one in response_support(cited, citation_grader(cited), most=1)}
     assert (first["poor", "ores"].recall, first["poor", "ores"].precision) == (0, 0)
     assert (first["good", "salts"].recall, first["good", "salts"].precision) == (pytest.approx(2 / 3), 1)
@@ -83,20 +83,20 @@ def test_missing_support_is_not_zero(project: Project, tmp_path: Path) -> None:
     assert citation_grader(project) is None
     rows = board(project)
     assert (rows["poor"].recall, rows["poor"].precision, rows["poor"].ungraded) == (None, None, 5)
-    # The sentence that cites nothing is known to count 0.
+    # A sentence without citations counts 0 even without grades.
     assert (rows["good"].recall, rows["good"].unresolved) == (0, 0)
     set_support(project, "poor/salts/1", 1, "d0", 2, "asta")
     assert board(project)["poor"].recall == 1
 
 
 def answers(seen: Seen) -> bool:
-    """Whether the text is about the salt; salt 3 is the pink one."""
+    """Return whether the passage is about the salt; salt 3 is the pink one."""
     (body,) = re.findall(r"<passage-\w+>\n(.*?)\n</passage-", seen.prompt, re.DOTALL)
     (number,) = re.findall(r"When does salt (\d) melt", seen.prompt)
     return ("pink" if number == "3" else SALTS[int(number)]) in body
 
 
-def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(cited: Project) -> None:
+def test_question_counts_only_if_its_answering_sentence_is_supported(cited: Project) -> None:
     questions = [
         Question(f"salts/{i}", "salts", f"When does salt {i} melt?", weight=weight)
         for i, weight in ((0, 1), (1, 1), (2, 2), (3, -0.5))
@@ -107,7 +107,7 @@ def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(cit
         run_job(cited, grader, Request(), "tester")
         base = basis(cited, Policy())
         assert coverage_scores(cited, base)["poor"]["salts"] == 0.875
-        # The ratings of passages do not tell which of their sentences answers a question.
+        # Ratings of whole passages do not tell which sentence answers a question.
         assert (board(cited)["good"].coverage, board(cited)["poor"].coverage) == (None, None)
         assert leaderboard(cited, "Supported-Cover").ungraded == {"salts": 3}
         of_sentences = Scope(sentences=True)
@@ -118,8 +118,8 @@ def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(cit
         assert make_plan(cited, base.grader.spec, base.version, of_sentences).to_grade == 0
     with refusal("not-a-grader-of-citations", base.grader.spec.name):
         citation_grader(cited, base.grader.spec.name)
-    # Of "poor", the sentence about salt 0 has partial support, that about salt 1 none; that about salt 2 is unresolved,
-    # so this question of weight 2 is left out.
+    # In "poor", salt 0 has partial support and salt 1 has none. The citation for salt 2 is unresolved,
+    # so its question of weight 2 is left out.
     assert board(cited)["good"].coverage == 0.5
     assert board(cited)["poor"].coverage == 0
     assert board(cited, partial=True)["poor"].coverage == (1 - 0.5) / 2
@@ -129,7 +129,7 @@ def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(cit
     assert board(cited)["poor"].coverage == (1 - 0.5) / 2
 
 
-def test_an_extracted_answer_tells_which_sentence_answers(cited: Project) -> None:
+def test_extracted_answer_identifies_answering_sentence(cited: Project) -> None:
     bank.save_version(cited, [Question("salts/0", "salts", "When does salt 0 melt?")], "made", "tester")
     grade(cited, {("When does salt 0 melt?", f"{run}/salts/1"): 5 for run in ("good", "poor")})
     with cited.transaction() as cursor:
@@ -138,7 +138,7 @@ def test_an_extracted_answer_tells_which_sentence_answers(cited: Project) -> Non
     assert board(cited, partial=True)["poor"].coverage == 1
 
 
-def test_peoples_values_replace_ratings_and_are_compared_with_them(cited: Project) -> None:
+def test_assessor_values_replace_ratings_and_give_agreement(cited: Project) -> None:
     grader = citation_grader(cited)
     assert grader is not None
     for position, value in ((1, 2), (2, 0)):

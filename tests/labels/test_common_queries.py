@@ -1,4 +1,4 @@
-"""Two leaderboards are compared over the queries that both have, and it is said over which they are."""
+"""Comparisons of two leaderboards over the queries that both have."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SYSTEMS = [f"s{i}" for i in range(6)]
 
 
 def board(queries: list[str], seed: int, source: str = "exam") -> Leaderboard:
-    """A board of random scores on these queries; the same seed scores a query alike on every board."""
+    """Return a leaderboard of random scores; the same seed gives a query the same scores on every leaderboard."""
     per_query = {
         run: {q: float(np.random.default_rng([seed, i, int(q[1:])]).random()) for q in queries}
         for i, run in enumerate(SYSTEMS)
@@ -60,7 +60,7 @@ def names(first: int, last: int) -> list[str]:
 MINE, THEIRS = board(names(0, 5), 1), board(names(2, 30), 2, "nist")
 
 
-def test_boards_that_share_queries_are_compared_over_those() -> None:
+def test_leaderboards_are_compared_over_common_queries() -> None:
     mine, theirs, found = align_boards(MINE, THEIRS)
     assert found == Queries("common", 5, 28, 3)
     assert mine.scores == board(names(2, 5), 1).scores
@@ -69,21 +69,21 @@ def test_boards_that_share_queries_are_compared_over_those() -> None:
     assert all(mentions(found.description, number) for number in ("3", "5", "28"))
 
 
-def test_each_over_its_own_queries_is_a_choice() -> None:
+def test_own_queries_can_be_chosen() -> None:
     mine, theirs, found = align_boards(MINE, THEIRS, "own")
     assert (mine, theirs, found) == (MINE, THEIRS, Queries("own", 5, 28, 3))
     assert all(mentions(found.description, number) for number in ("3", "5", "28"))
     assert found.short == "5 / 28"
 
 
-def test_boards_of_the_same_queries_stay_as_they_are() -> None:
+def test_leaderboards_with_same_queries_are_unchanged() -> None:
     mine, theirs, found = align_boards(MINE, board(names(0, 5), 2))
     assert mine is MINE
     assert theirs.query_ids == MINE.query_ids
     assert found.short == "5" and mentions(found.description, "5")
 
 
-def test_an_imported_board_does_not_say_its_queries() -> None:
+def test_imported_leaderboard_has_unknown_queries() -> None:
     imported = replace(THEIRS, per_query={}, query_ids=[])
     mine, theirs, found = align_boards(MINE, imported)
     assert (mine, theirs, found) == (MINE, imported, Queries("own", 5, None, None))
@@ -91,13 +91,13 @@ def test_an_imported_board_does_not_say_its_queries() -> None:
     assert found.short == "5 / ?"
 
 
-def test_boards_without_a_common_query_stay_over_their_own_and_say_so() -> None:
+def test_without_common_queries_own_queries_are_used() -> None:
     mine, _, found = align_boards(MINE, board(names(9, 12), 2))
     assert (mine, found) == (MINE, Queries("own", 5, 3, 0))
     assert all(mentions(found.description, number) for number in ("0", "3", "5"))
 
 
-def test_the_shift_and_its_interval_are_over_the_common_queries() -> None:
+def test_shift_and_interval_use_common_queries() -> None:
     before, after = MINE, board(names(0, 6), 3)
     found = correlation_shift(before, after, THEIRS, samples=60)
     old, new = (align_boards(each, THEIRS) for each in (before, after))
@@ -113,14 +113,14 @@ def test_the_shift_and_its_interval_are_over_the_common_queries() -> None:
     assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
 
 
-def test_a_shift_with_one_side_that_shares_nothing_is_over_own_queries() -> None:
+def test_shift_uses_own_queries_if_one_side_shares_none() -> None:
     found = correlation_shift(board(names(0, 2), 1), MINE, THEIRS, samples=20)
     assert found.queries.over == "own"
     assert found.after == correlate_scores(MINE.scores, THEIRS.scores).spearman
 
 
 def fill_part(project: Project) -> None:
-    """Two of six queries have questions, five are judged, one of them with a question."""
+    """Fill six queries: two have questions, five are judged, and one has both."""
     queries, passages = names(0, 6), ["a", "b", "c", "d"]
     dice = np.random.default_rng(5)
     runs = {run: {q: [str(p) for p in dice.permutation(passages)] for q in queries} for run in SYSTEMS[:5]}
@@ -140,7 +140,7 @@ def by_hand(project: Project, queries: list[str]) -> float | None:
     return correlate_scores(mine.scores, theirs.scores).spearman
 
 
-def test_whatever_compares_two_boards_does_it_over_the_common_queries(part: Project) -> None:
+def test_all_comparisons_use_common_queries(part: Project) -> None:
     common, own = by_hand(part, ["q1"]), by_hand(part, names(0, 6))
     assert common != own
     compared = compare(part, "nDCG@10", "NIST")
@@ -163,7 +163,7 @@ def test_whatever_compares_two_boards_does_it_over_the_common_queries(part: Proj
     assert states.shift is not None and states.shift.before == common
 
 
-def test_the_impact_of_an_edit_shifts_the_correlation_as_its_save_does(own: Project) -> None:
+def test_impact_of_edit_matches_shift_after_saving(own: Project) -> None:
     edit = [replace(Question("q1/1", "q1", "q1?"), active=False), Question("q2/1", "q2", "q0?")]
     found = changes(own, "nDCG@10", Policy(), {"q1": edit[:1], "q2": edit[1:]})
     official = official_board(own, "NIST", "nDCG@10", Policy())
@@ -181,7 +181,7 @@ def run(project: Project, *arguments: str) -> str:
     return result.stdout
 
 
-def test_the_shell_says_over_which_queries(own: Project) -> None:
+def test_commands_report_compared_queries(own: Project) -> None:
     common, whole = by_hand(own, ["q1"]), by_hand(own, names(0, 6))
     said = json.loads(run(own, "correlate", "--against", "NIST", "--json"))
     assert (said["spearman"], said["systems"]) == (pytest.approx(common), 5)
@@ -193,7 +193,7 @@ def test_the_shell_says_over_which_queries(own: Project) -> None:
     assert said["rows"][0]["cells"][0]["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
 
 
-def test_a_table_for_a_paper_carries_the_numbers_of_queries(part: Project) -> None:
+def test_paper_tables_include_query_counts(part: Project) -> None:
     table = meta_table(part, choose_rows(part, ["exam"], [4]), ["NIST"], ["nDCG@10"])
     header, row = (line.split("\t") for line in meta_tsv(table).splitlines()[:2])
     assert row[header.index("queries")] == "1 of 2 / 5"

@@ -1,4 +1,4 @@
-"""Coverage by budget against the leaderboard at each cutoff, and intent-aware measures by hand."""
+"""Coverage curves against the leaderboard at each cutoff, and intent-aware measures by hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WEIGHTS = {"A?": 2.0, "B?": 1.0, "C?": 0.5, "avoid": -1.5, "off": 0.0}
 
 
 def _filled(project: Project, seed: int) -> tuple[dict[tuple[str, str], int | None], dict[str, dict[str, list[str]]]]:
-    """Two queries with weighted and avoided questions; failed and ungraded pairs; a run that skips a query."""
+    """Fill two queries with weighted and avoided questions, failed and ungraded pairs, and a run that skips one."""
     dice = random.Random(seed)
     bank = [
         Question(f"{query}/{text}", query, f"{query} {text}", weight=weight)
@@ -46,7 +46,7 @@ def _filled(project: Project, seed: int) -> tuple[dict[tuple[str, str], int | No
 
 @pytest.fixture(scope="module", params=range(3))
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A project that is only read."""
+    """A read-only project."""
     made = new_project(tmp_path_factory.mktemp("curves") / "drawn.duckdb")
     _filled(made, request.param)
     yield made
@@ -54,7 +54,7 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize("policy", [Policy(), Policy(weighted=False, min_rating=2), Policy(skipped="ignore")])
-def test_every_point_is_the_leaderboards_score_at_that_cutoff(drawn: Project, policy: Policy) -> None:
+def test_each_point_equals_leaderboard_score_at_that_cutoff(drawn: Project, policy: Policy) -> None:
     found = cover_curves(drawn, policy, max_k=9)
     queries = leaderboard(drawn, "EXAM-Cover@9", policy=policy).query_ids
     for k in range(1, 10):
@@ -65,7 +65,7 @@ def test_every_point_is_the_leaderboards_score_at_that_cutoff(drawn: Project, po
             assert curve.queries == next(s.queries for s in board.systems if s.run == curve.run)
 
 
-def test_curves_are_of_the_runs_asked_for_and_name_the_pool_depth(project: Project) -> None:
+def test_curves_cover_requested_runs_and_report_pool_depth(project: Project) -> None:
     _filled(project, 1)
     found = cover_curves(project, max_k=3, runs=["other", "full"])
     assert [curve.run for curve in found.curves] == ["other", "full"]
@@ -74,7 +74,7 @@ def test_curves_are_of_the_runs_asked_for_and_name_the_pool_depth(project: Proje
     assert found.as_dict()["curves"][0]["run"] == "other"
 
 
-def test_curves_end_where_fewer_than_three_queries_are_complete_and_none_is_drawn_over_fewer(project: Project) -> None:
+def test_curves_stop_below_three_complete_queries(project: Project) -> None:
     passages = [f"p{i}" for i in range(15)]
     queries = [f"q{i}" for i in range(5)]
     fill(
@@ -91,7 +91,7 @@ def test_curves_end_where_fewer_than_three_queries_are_complete_and_none_is_draw
     assert not found.board.few_complete and (found.max_k, found.board.query_ids) == (12, queries[:3])
 
 
-def test_depths_and_runs_that_are_not_there_are_refused(project: Project) -> None:
+def test_invalid_depth_and_unknown_run_are_refused(project: Project) -> None:
     _filled(project, 1)
     with refusal("depth-out-of-range", "0"):
         cover_curves(project, max_k=0)
@@ -103,8 +103,8 @@ INTENTS = {"q": {"p1": {"A": 1, "B": 0, "C": 0}, "p2": {"A": 1, "B": 1}, "p3": {
 RUN = {"q": {"p1": 3.0, "p3": 2.0, "p2": 1.0}}
 
 
-def test_err_ia_by_hand() -> None:
-    """A is answered at ranks 1 and 3, B at 3, C by nothing; a perfect ranking answers A and B at 1, 2 and 3."""
+def test_err_ia_matches_hand_calculation() -> None:
+    """A is answered at ranks 1 and 3, B at 3, C never; a perfect ranking always answers both."""
     a = 1 / 1 * 1 / 2 + 1 / 3 * 1 / 4
     b = 1 / 3 * 1 / 2
     perfect = 1 / 2 + 1 / 2 * 1 / 4 + 1 / 3 * 1 / 8
@@ -113,13 +113,13 @@ def test_err_ia_by_hand() -> None:
     assert make_err_ia(everything, 3)(RUN) == {"q": pytest.approx(1.0)}
 
 
-def test_ndcg_ia_by_hand() -> None:
+def test_ndcg_ia_matches_hand_calculation() -> None:
     a = (1 + 1 / math.log2(4)) / (1 + 1 / math.log2(3))
     b = (1 / math.log2(4)) / 1
     assert make_ndcg_ia(INTENTS, 3)(RUN) == {"q": pytest.approx((a + b + 0) / 3)}
 
 
-def test_ndcg_ia_of_one_question_is_its_ndcg() -> None:
+def test_ndcg_ia_of_one_question_equals_its_ndcg() -> None:
     one = {"q": {passage: {"A": row.get("A", 0)} for passage, row in INTENTS["q"].items()}}
     found = make_ndcg_ia(one, 3)(RUN)
     assert found == pytest.approx(make_alpha_ndcg(one, 3, alpha=0.0)(RUN))
@@ -132,7 +132,7 @@ def test_queries_without_intents_or_ranking_have_no_score() -> None:
 
 
 @pytest.mark.parametrize("name", ["ERR_IA@3", "nDCG_IA@3", "alpha_nDCG@3"])
-def test_intent_aware_measures_make_a_leaderboard(project: Project, name: str) -> None:
+def test_intent_aware_measures_score_leaderboards(project: Project, name: str) -> None:
     bank = [Question("q/A", "q", "A"), Question("q/B", "q", "B"), Question("q/C", "q", "C")]
     ratings = {("A", "p1"): 5, ("B", "p1"): 1, ("C", "p1"): 0, ("A", "p2"): 4, ("B", "p2"): 5, ("B", "p3"): 2}
     fill(project, bank, ratings, {"x": {"q": ["p1", "p3", "p2"]}, "y": {"q": ["p3"]}})
@@ -143,20 +143,20 @@ def test_intent_aware_measures_make_a_leaderboard(project: Project, name: str) -
 
 
 @pytest.mark.parametrize("name", ["nDCG_IA@0", "nDCG_IA@x", "ERR_IA@0", "nDCG_IA(rel=2)@3"])
-def test_the_cutoff_of_intent_aware_measures_is_in_range(name: str) -> None:
+def test_invalid_intent_aware_measures_are_refused(name: str) -> None:
     with refusal("unknown-measure"):
         parse_measure(name)
 
 
-def test_err_ia_takes_the_questions_that_anything_answers_as_ndeval_does() -> None:
-    # A is answered at ranks 1 and 3, B at 2, C by nothing. ndeval's best ranking answers A and B at every rank.
+def test_err_ia_uses_answered_questions_like_ndeval() -> None:
+    # A is answered at ranks 1 and 3, B at 2, C never. ndeval's best ranking answers A and B at every rank.
     rows = {"p1": {"A": 1, "B": 0, "C": 0}, "p2": {"A": 0, "B": 1, "C": 0}, "p3": {"A": 1, "B": 0, "C": 0}}
     evaluate = make_intent_evaluator(parse_measure("ERR_IA@20"), {"q": rows})
     best = sum(2 * 0.5**above / (above + 1) for above in range(20))
     assert evaluate({"q": {"p1": 3.0, "p2": 2.0, "p3": 1.0}})["q"] == pytest.approx((1 + 1 / 2 + 0.5 / 3) / best)
 
 
-def test_systems_that_answer_at_the_same_ranks_are_tied() -> None:
+def test_answers_at_the_same_ranks_score_equally() -> None:
     intents = {"q": {f"p{i}": {f"question {i}": 1} for i in range(6)}}
     evaluate = make_intent_evaluator(parse_measure("nDCG_IA@10"), intents)
     orders = itertools.permutations(range(6))

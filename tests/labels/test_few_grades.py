@@ -1,4 +1,4 @@
-"""Below half of the pairs that a measure needs, no correlation is given, only how far grading is."""
+"""Correlations are withheld until half of the needed pairs are graded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ A, B = Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")
 
 @pytest.fixture
 def sparse(project: Project) -> Project:
-    """Eight passages and two questions, of whose sixteen pairs seven have a rating; four runs."""
+    """Four runs, eight passages and two questions; seven of the sixteen pairs have ratings."""
     with project.transaction() as cursor:
         set_pool_depth(cursor, 8, "tester")
     fill(project, [A, B], {("A?", passage): 5 - place for place, passage in enumerate(PASSAGES[:6])}, RUNS)
@@ -30,7 +30,7 @@ def sparse(project: Project) -> Project:
     return project
 
 
-def test_no_correlation_is_given_below_half_of_the_pairs_and_it_is_said_how_far_grading_is(sparse: Project) -> None:
+def test_correlation_is_withheld_below_half_of_pairs(sparse: Project) -> None:
     found = compare(sparse, "AP", "assessors")
     assert (found.board.usable, found.board.needed) == (7, 16) and found.correlation.spearman is None
     assert found.correlation.undefined == found.board.too_few and "43%" in (found.board.too_few or "")
@@ -48,9 +48,9 @@ def test_no_correlation_is_given_below_half_of_the_pairs_and_it_is_said_how_far_
     assert compare(sparse, "AP", "assessors", queries="all").correlation.spearman is not None
 
 
-def test_a_measure_needs_no_pairs_below_its_cutoff(sparse: Project) -> None:
+def test_measure_needs_no_pairs_below_its_cutoff(sparse: Project) -> None:
     shallow = compare(sparse, "P@2", "assessors", queries="all")
-    # The first two of the four runs are p0 to p4: six of ten pairs, where one failed.
+    # The top two passages of the four runs are p0 to p4: six of ten pairs are rated, and one failed.
     assert (shallow.board.usable, shallow.board.needed) == (6, 10) and shallow.correlation.undefined is None
     bank.save_version(sparse, [Question("q1/c", "q1", "C?")], "one more question", "ann")
     shallow = compare(sparse, "P@2", "assessors", queries="all")

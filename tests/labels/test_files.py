@@ -1,4 +1,4 @@
-"""Leaderboards from Parquet files: the labels and scores of a project in any order of files, and refusals."""
+"""Leaderboards from Parquet files: the same scores as the project for any split of files, and refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def exported(folder: Path, pattern: str = "grades/*.parquet") -> GradeFiles:
     measure=st.sampled_from(MEASURES),
 )
 @settings(max_examples=examples(3), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_the_same_scores_as_the_project(
+def test_file_scores_match_project_scores(
     seed: int, rule: str, weighted: bool, measure: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     dice, folder = random.Random(seed), tmp_path_factory.mktemp("files")
@@ -88,7 +88,7 @@ def filled(project: Any) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of a small project, and the same grades in three files in another order."""
+    """Export a small project, and split its grades into three reordered files."""
     made = tmp_path_factory.mktemp("some")
     project = new_project(made / "some.duckdb")
     filled(project)
@@ -105,9 +105,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made / "out"
 
 
-def test_any_cut_and_order_of_the_files_gives_one_leaderboard_some_queries_at_a_time(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_split_order_and_batches_do_not_change_leaderboard(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = leaderboard_of_files(exported(folder), "nDCG@3")
     told: list[tuple[int, int]] = []
     monkeypatch.setattr(parquet_leaderboards, "BATCH", 10)
@@ -116,12 +114,12 @@ def test_any_cut_and_order_of_the_files_gives_one_leaderboard_some_queries_at_a_
     )
     assert parts.board.systems == whole.board.systems and parts.labels == whole.labels == 20
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert not [path for path in folder.iterdir() if path.name.startswith("exam")], "nothing is left behind"
+    assert not [path for path in folder.iterdir() if path.name.startswith("exam")], "temporary files are left behind"
     without = leaderboard_of_files(GradeFiles(exported(folder).grades, exported(folder).runs), "nDCG@3")
-    assert without.board.systems == whole.board.systems, "questions that all weigh 1 need no file"
+    assert without.board.systems == whole.board.systems, "questions with weight 1 need no file"
 
 
-def test_queries_with_ungraded_pairs_are_left_out_if_the_questions_are_known(folder: Path) -> None:
+def test_ungraded_queries_are_left_out_if_questions_are_known(folder: Path) -> None:
     good = exported(folder)
     duckdb.execute(
         f"COPY (SELECT * FROM '{good.grades}' WHERE NOT (query_id = 'q2' AND passage_id = 'p1'))"
@@ -161,7 +159,7 @@ def test_unusable_files_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatc
         spill_folder()
 
 
-def test_commands_export_grades_and_show_the_leaderboard_of_files(
+def test_commands_export_grades_and_show_file_leaderboard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exam = shell_on(filled, tmp_path, monkeypatch, capsys)

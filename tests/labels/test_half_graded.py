@@ -1,4 +1,4 @@
-"""Queries with ungraded pairs are named and counted, and correlations leave them out unless they are asked for."""
+"""Queries with ungraded pairs: counts, names, and exclusion from correlations by default."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ TOP = 4
 
 
 def fill_half(project: Project) -> None:
-    """Three queries are graded, a fourth has failed pairs, the fifth is half graded, the sixth not at all.
+    """Fill three graded queries, one with failed pairs, one half graded and one ungraded.
 
-    Of the half graded one the first passages of every run are graded: what is left is in the pool alone.
+    In the half-graded query, only the top passages of every run are graded.
     """
     dice = np.random.default_rng(11)
     runs = {
@@ -66,7 +66,7 @@ def by_hand(project: Project, measure: str, queries: list[str], official: str = 
     return correlate_scores(board_over(mine, queries).scores, board_over(theirs, queries).scores).spearman
 
 
-def test_queries_with_ungraded_pairs_are_found_for_each_measure(half: Project) -> None:
+def test_ungraded_pairs_are_counted_for_each_measure(half: Project) -> None:
     whole, top = leaderboard(half, "nDCG@10"), leaderboard(half, f"EXAM-Cover@{TOP}")
     assert whole.ungraded == {HALF: 4, NONE: 8} and top.ungraded == {NONE: TOP}
     assert grading_progress(half, basis(half, Policy())).ungraded_of == {HALF: 4, NONE: 8}
@@ -80,7 +80,7 @@ def test_queries_with_ungraded_pairs_are_found_for_each_measure(half: Project) -
     assert NONE in top.ungraded_note and COMPLETE[0] not in top.ungraded_note
 
 
-def test_a_leaderboard_leaves_them_out_unless_they_are_asked_for(half: Project) -> None:
+def test_leaderboard_leaves_out_ungraded_queries_by_default(half: Project) -> None:
     for measure, kept in (("nDCG@10", QUERIES[:4]), (f"EXAM-Cover@{TOP}", QUERIES[:5])):
         board, whole = leaderboard(half, measure), leaderboard(half, measure, with_ungraded=True)
         assert board.query_ids == kept and board.left_out == set(QUERIES).difference(kept)
@@ -91,18 +91,18 @@ def test_a_leaderboard_leaves_them_out_unless_they_are_asked_for(half: Project) 
     assert per_topic.query_ids == QUERIES[:5] and leaderboard_per(half, "AP", per="subtopic").query_ids == QUERIES[:4]
 
 
-def test_a_correlation_leaves_them_out_and_says_so(half: Project) -> None:
+def test_correlation_leaves_out_and_names_ungraded_queries(half: Project) -> None:
     found = compare(half, "nDCG@10", "NIST")
     assert found.board.query_ids == found.official.query_ids == [*COMPLETE, FAILED]
     assert found.correlation.spearman == by_hand(half, "nDCG@10", [*COMPLETE, FAILED])
     assert (found.queries.ungraded, found.queries.left_out, found.queries.common) == ((HALF, NONE), True, 4)
     assert HALF in found.queries.description and NONE in found.queries.description
     covered = compare(half, f"EXAM-Cover@{TOP}", "NIST")
-    assert covered.board.query_ids == QUERIES[:5], "of the half graded one all pairs are known that this measure needs"
+    assert covered.board.query_ids == QUERIES[:5], "the half-graded query has all pairs that this measure needs"
     assert covered.correlation.spearman == by_hand(half, f"EXAM-Cover@{TOP}", QUERIES[:5])
 
 
-def test_they_can_be_included(half: Project) -> None:
+def test_ungraded_queries_can_be_included(half: Project) -> None:
     for queries, ids in (("all", QUERIES[:5]), ("own", QUERIES)):
         found = compare(half, "nDCG@10", "NIST", queries=queries)  # type: ignore[arg-type]
         assert found.official.query_ids == ids
@@ -110,14 +110,14 @@ def test_they_can_be_included(half: Project) -> None:
     assert compare(half, "nDCG@10", "NIST", queries="all").correlation.spearman == by_hand(half, "nDCG@10", QUERIES[:5])
 
 
-def test_once_all_is_graded_nothing_is_left_out(own: Project) -> None:
+def test_no_query_is_left_out_once_all_are_graded(own: Project) -> None:
     grade(own, {(f"{NONE}?", p): 2 for p in PASSAGES} | {(f"{HALF}?", p): 3 for p in PASSAGES[TOP:]})
     found = compare(own, "nDCG@10", "NIST")
     assert (found.queries.ungraded, found.queries.common) == ((), 6)
     assert found.as_dict()["queries"] == {"over": "common", "board": 6, "official": 6, "common": 6}
 
 
-def test_without_a_complete_query_there_is_no_correlation(tmp_path: Path) -> None:
+def test_no_correlation_without_complete_query(tmp_path: Path) -> None:
     def fill_some(project: Project) -> None:
         runs = {run: {q: PASSAGES[i:] for q in QUERIES} for i, run in enumerate(RUNS)}
         fill(project, [Question(q, q, f"{q}?") for q in QUERIES], {(f"{q}?", "p1"): 4 for q in QUERIES}, runs)
@@ -134,7 +134,7 @@ def test_without_a_complete_query_there_is_no_correlation(tmp_path: Path) -> Non
         assert compare_selection(project, "NIST").choices[0].best_by_judge == []
 
 
-def test_imported_grades_that_no_job_completes_are_counted_and_included(own: Project) -> None:
+def test_imported_partial_grades_are_counted_and_included(own: Project) -> None:
     with own.transaction() as cursor:
         cursor.execute(
             "INSERT INTO jobs BY NAME SELECT 1 AS job_key, 'grading' AS kind, grader_key AS subject_key,"
@@ -158,7 +158,7 @@ def test_home_tables_and_figures_use_the_same_queries(half: Project) -> None:
     assert found.correlation.spearman == four
 
 
-def test_the_shell_names_and_counts_them(own: Project) -> None:
+def test_commands_name_and_count_ungraded_queries(own: Project) -> None:
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(cli, [*arguments, "--project", str(path)], catch_exceptions=False)
         assert result.exit_code == 0, result.output
@@ -178,7 +178,7 @@ def test_the_shell_names_and_counts_them(own: Project) -> None:
     assert (said["pairs"], said["ungraded_queries"]) == ({"needed": 24, "usable": 19}, {NONE: TOP})
 
 
-def test_boards_without_ungraded_pairs_stay_the_same_objects() -> None:
+def test_complete_leaderboards_are_returned_unchanged() -> None:
     board = Leaderboard("nDCG@10", "exam", Policy(), [], {"a": {"q": 1.0}}, ["q"])
     mine, theirs, found = align_boards(board, board)
     assert mine is board and theirs is board and found.ungraded == ()

@@ -1,4 +1,4 @@
-"""Boards of which only what changed was scored again are those that are made anew, whatever was written in between."""
+"""Leaderboards that rescore only changed queries equal those computed from scratch."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ from exam_workbench.study import choose_rows, meta_table
 from exam_workbench.types import Question
 from tests.made.projects import examples, fill, grade, judge, new_project
 
-# The package has a function of that name.
-
 MEASURES = ("nDCG@10", "EXAM-Cover@3", "ERR_IA@5")
-"""One of labels, one of coverage and one of intents."""
+"""One measure each from labels, coverage and intents."""
 PASSAGES = [f"p{i}" for i in range(8)]
 QUERIES = ("q1", "q2", "q3")
 ASKED = [Question(f"{query}/{i}", query, f"{'ABCD'[i]} of {query[1]}?") for query in QUERIES for i in range(3)]
@@ -47,7 +45,7 @@ def made(path: Path, dice: random.Random) -> Project:
 
 
 def acts(project: Project, dice: random.Random) -> Iterator[Callable[[], object]]:
-    """What people and graders do, in any order."""
+    """Yield actions of people and graders."""
     asked = dice.choice(ASKED)
     for question in (asked, *dice.sample(ASKED, 2)):
         rating = dice.randrange(6)
@@ -62,9 +60,9 @@ def acts(project: Project, dice: random.Random) -> Iterator[Callable[[], object]
 
 
 def told(project: Project) -> list[object]:
-    """Everything that is made query by query."""
+    """Return all results that are computed per query."""
     found: list[object] = []
-    # The same grades under other rules and with nobody's word, so that what is kept of one is there for the next.
+    # The same grades under other rules and without overrides, so that each policy finds the cache of another.
     for policy in (Policy(min_rating=3), Policy(min_rating=3, overrides=False), Policy(label="mean", min_rating=2)):
         for measure in MEASURES:
             board = leaderboard(project, measure, policy=policy)
@@ -77,7 +75,7 @@ def told(project: Project) -> list[object]:
 
 
 @pytest.mark.parametrize("seed", range(examples(2)))
-def test_what_is_kept_by_query_is_what_is_made_anew(tmp_path: Path, seed: int) -> None:
+def test_cached_queries_equal_fresh_computation(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
     project = made(tmp_path / "made.duckdb", dice)
     told(project)
@@ -87,14 +85,14 @@ def test_what_is_kept_by_query_is_what_is_made_anew(tmp_path: Path, seed: int) -
         try:
             step()
         except (IndexError, InputError):
-            # Nothing there yet to withdraw.
+            # No override to withdraw yet.
             continue
         assert told(project) == told(Project(project._database)), "a new handle has nothing cached"
     assert latest_version(project) == 2
     project.close()
 
 
-def test_only_queries_that_changed_are_made_again(tmp_path: Path) -> None:
+def test_only_changed_queries_are_recomputed(tmp_path: Path) -> None:
     project = new_project(tmp_path / "made.duckdb")
     asked: list[list[str]] = []
 
@@ -109,5 +107,5 @@ def test_only_queries_that_changed_are_made_again(tmp_path: Path) -> None:
     assert asked == [["a", "b"], ["c", "b"]] and found == {"c": "c, made 2"}
     by_query(project, "another key", {"c": 1}, make, (rows,))
     by_query(project, "key", {"c": 1}, make, (object(),))
-    assert asked[2:] == [["c"], ["c"]], "neither under another name nor of other rows"
+    assert asked[2:] == [["c"], ["c"]], "another key and other rows must not use the cache"
     project.close()

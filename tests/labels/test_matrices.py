@@ -1,4 +1,4 @@
-"""Labels and coverage from matrices are those that SQL gives over the pairs, whatever queries have in common."""
+"""Labels and coverage from matrices equal those of SQL over pairs, even if queries share texts."""
 
 from __future__ import annotations
 
@@ -29,12 +29,10 @@ from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, new_project
 
-# The package has a function of that name.
-
 QUESTIONS = [
     Question("q1/a", "q1", "A?", weight=0.3),
     Question("q1/b", "q1", "B?", weight=0.7),
-    # The same words twice, in one query and in another one.
+    # The same wording as q1/a, once within its query and once in another.
     Question("q1/again", "q1", "A?", weight=0.1),
     Question("q2/a", "q2", "A?"),
     Question("q2/c", "q2", "C?", weight=-1.0),
@@ -46,14 +44,14 @@ POLICIES = [
     Policy(min_rating=2),
     Policy(label="mean", cutoff=2),
     Policy(label="support:2", weighted=False, min_rating=3),
-    # Deeper than passages are pooled.
+    # A cutoff deeper than the pool.
     Policy(cutoff=30, overrides=False),
 ]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """Passages in several queries, two of one text, one without any, and one that is ranked below the pool."""
+    """Passages shared by queries: two with the same text, one without text, one ranked below the pool depth."""
     dice = random.Random(5)
     asked = sorted({question.text for question in QUESTIONS})
     ratings = {(text, passage): dice.choice([None, 0, 1, 2, 3, 4, 5]) for text in asked for passage in PASSAGES}
@@ -101,10 +99,10 @@ def coverage_in_sql(project: Project, base: Basis) -> dict[str, dict[str, float]
 
 
 @pytest.mark.parametrize("limits", [{}, {"SPREAD": 0, "KEPT": 0}], ids=["as they are", "keys far apart, too large"])
-def test_matrices_hold_what_the_pairs_do(made: Project, limits, monkeypatch) -> None:
+def test_matrix_labels_and_coverage_match_sql(made: Project, limits, monkeypatch) -> None:
     for name, value in limits.items():
         monkeypatch.setattr(f"exam_workbench.labels._labels.{name}", value)
-    # As a project that was opened again: nothing is known of it.
+    # A new handle starts with an empty cache.
     project = Project(made._database)
     for policy in POLICIES:
         base = basis(project, policy)
@@ -133,7 +131,7 @@ def summary_in_sql(project: Project, base: Basis) -> list[tuple[object, ...]]:
 
 
 Answering = dict[str, tuple[set[tuple[str, int]], int]]
-"""By query, which passage answers which of the questions that anything is known of, and how many these are."""
+"""By query: the (passage, question number) pairs that count as answered, and the number of rated questions."""
 
 
 def answers_in_sql(project: Project, base: Basis) -> Answering:
@@ -160,9 +158,9 @@ def answers(project: Project, base: Basis) -> Answering:
     }  # fmt: skip
 
 
-def test_what_people_say_is_in_them_at_once(made: Project) -> None:
-    # All along in one open project, which remembers what the grader said.
-    # Which rule makes labels of the same matrices is told at the beginning and in the end.
+def test_matrices_include_overrides_and_judgments_at_once(made: Project) -> None:
+    # The project stays open, so that its cached grades are reused after each change.
+    # All policies are checked only at the start and at the end.
     every = [*POLICIES[:3], Policy(overrides=False)]
 
     def check(policies: list[Policy]) -> None:
@@ -182,7 +180,7 @@ def test_what_people_say_is_in_them_at_once(made: Project) -> None:
     check(every[2:])
     add_override(made, "q1/a", "p0", 4, "it does, looked at again", "ann")
     check(every[2:])
-    # What is judged comes into the pool, and was graded all along.
+    # A judged passage enters the pool; this one has grades already.
     judging.judge_passage(made, "q1", "p7", 2, "ann")
     check(every[2:])
     withdraw_by_key(made, keys[1], "bob")

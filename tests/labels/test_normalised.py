@@ -1,4 +1,4 @@
-"""Gold texts: n-EXAM, coverage as a share of the pool's, ROUGE-1, and the lengths beside them."""
+"""Gold texts: n-EXAM, coverage normalised by the pool, ROUGE-1, chrF and lengths."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tests.made.projects import fill, filled_project, grade, judge, read_project
 from tests.made.refusals import refusal
 
 QUESTIONS = [Question(f"{q}{n}", q, f"{q} question {n}") for q in ("a", "b") for n in range(4)]
-# How many of a query's four questions each passage answers, from the first on.
+# The number of its query's four questions that each passage answers, from the first on.
 ANSWERS = {"a1": 2, "a2": 3, "b1": 1, "b2": 2}
 RUNS = {"good": {"a": ["a2", "a1"], "b": ["b2"]}, "poor": {"a": ["a1"]}}
 
 
 def alike(measure: str, text: str, gold: str) -> float:
-    """How alike two texts are."""
+    """Return the similarity of two texts."""
     similarity = SIMILARITIES[measure]
     return similarity.scorer()(similarity.prepare(text), similarity.prepare(gold))
 
@@ -40,7 +40,7 @@ def ratings(passage_id: str, query_id: str, answered: int) -> dict[tuple[str, st
 
 
 def fill_exam(project: Project) -> None:
-    """Two queries of four questions: `good` covers 3/4 and 2/4 of them, `poor` 2/4 and, skipping b, nothing."""
+    """Fill two queries of four questions: `good` covers 3/4 and 2/4, `poor` covers 2/4 and skips b."""
     grades = {pair: rating for p, n in ANSWERS.items() for pair, rating in ratings(p, p[0], n).items()}
     fill(project, QUESTIONS, grades, RUNS)
 
@@ -55,7 +55,7 @@ def import_gold(project: Project, *rows: dict[str, str]) -> Imported:
 
 
 def add_gold(project: Project, answered: dict[str, int]) -> None:
-    """Import a gold text for each query that answers so many of its questions."""
+    """Import a gold text per query that answers the given number of its questions."""
     import_gold(project, *({"query_id": q, "text": f"The gold text of {q}."} for q in answered))
     grade(project, {pair: r for q, n in answered.items() for pair, r in ratings(f"gold/{q}/1", q, n).items()})
 
@@ -67,19 +67,19 @@ def rows_of(project: Project, measure: str, **policy: Any) -> dict[str, float]:
 # n-EXAM
 
 
-def test_n_exam_is_the_sum_of_a_runs_coverage_over_the_sum_of_the_golds(own: Project) -> None:
+def test_n_exam_divides_summed_coverage_by_that_of_gold(own: Project) -> None:
     add_gold(own, {"a": 4, "b": 1})
     assert rows_of(own, "n-EXAM@20") == pytest.approx(
         {"good": (3 / 4 + 2 / 4) / (4 / 4 + 1 / 4), "poor": (2 / 4 + 0) / (4 / 4 + 1 / 4)}
     )
 
 
-def test_n_exam_exceeds_1_where_a_run_covers_more_than_the_gold_texts(own: Project) -> None:
+def test_n_exam_exceeds_1_if_run_covers_more_than_gold(own: Project) -> None:
     add_gold(own, {"a": 2, "b": 1})
     assert rows_of(own, "n-EXAM")["good"] == pytest.approx(1.25 / 0.75)
 
 
-def test_standard_errors_are_those_of_coverage_in_the_same_units(own: Project) -> None:
+def test_standard_errors_are_normalised_like_scores(own: Project) -> None:
     add_gold(own, {"a": 4, "b": 2})
     board = leaderboard(own, "n-EXAM@20")
     error = statistics.stdev([0.75, 0.5]) / math.sqrt(2)
@@ -89,25 +89,25 @@ def test_standard_errors_are_those_of_coverage_in_the_same_units(own: Project) -
     assert board.reference.std_error == pytest.approx(statistics.stdev([1, 0.5]) / math.sqrt(2) / 0.75)
 
 
-def test_systems_within_the_golds_standard_error_are_starred(own: Project) -> None:
+def test_systems_within_gold_standard_error_are_starred(own: Project) -> None:
     add_gold(own, {"a": 4, "b": 2})
     # The gold's coverage is .75 with a standard error of .25: good (.625) is within it, poor (.25) is not.
     assert leaderboard(own, "n-EXAM@20").starred == {"good"}
 
 
-def test_only_queries_with_a_gold_text_count(own: Project) -> None:
+def test_only_queries_with_gold_text_count(own: Project) -> None:
     add_gold(own, {"a": 2})
     board = leaderboard(own, "n-EXAM@20")
     assert board.query_ids == ["a"]
     assert board.scores == pytest.approx({"good": 1.5, "poor": 1.0})
 
 
-def test_where_skipped_queries_are_ignored_both_sums_go_over_the_answered_ones(own: Project) -> None:
+def test_ignoring_skipped_queries_applies_to_both_sums(own: Project) -> None:
     add_gold(own, {"a": 4, "b": 1})
     assert rows_of(own, "n-EXAM@20", skipped="ignore") == pytest.approx({"good": 1.0, "poor": 0.5})
 
 
-def test_the_cutoff_is_the_runs_and_the_gold_text_counts_whole(own: Project) -> None:
+def test_cutoff_applies_to_run_but_not_to_gold_text(own: Project) -> None:
     add_gold(own, {"a": 4, "b": 4})
     words = "A sentence of the gold text that has eleven words here. " * 40
     import_gold(own, {"query_id": "a", "text": words}, {"query_id": "b", "text": "Short."})
@@ -118,7 +118,7 @@ def test_the_cutoff_is_the_runs_and_the_gold_text_counts_whole(own: Project) -> 
     assert rows_of(own, "n-EXAM@1") == pytest.approx({"good": 1.25, "poor": 0.5})
 
 
-def test_n_exam_says_what_is_missing(own: Project) -> None:
+def test_n_exam_is_refused_without_usable_gold_texts(own: Project) -> None:
     with refusal("no-gold-texts"):
         leaderboard(own, "n-EXAM")
     import_gold(own, {"query_id": "a", "text": "Gold."})
@@ -129,10 +129,10 @@ def test_n_exam_says_what_is_missing(own: Project) -> None:
         leaderboard(own, "n-EXAM")
 
 
-# The pool as the alternative
+# Normalisation by the pool
 
 
-def test_coverage_normalised_by_the_pool(exam: Project) -> None:
+def test_coverage_is_normalised_by_pool(exam: Project) -> None:
     board = leaderboard(exam, "EXAM-Cover@1/pool")
     # The pool of a answers 3 of 4 questions, that of b 2 of 4.
     assert board.scores == pytest.approx({"good": 1.0, "poor": 0.5 / 1.25})
@@ -151,14 +151,14 @@ def test_coverage_normalised_by_the_pool(exam: Project) -> None:
         ("rouge-1@7", "ROUGE-1@7"),
     ],
 )
-def test_names_of_measures_of_answers_and_gold_texts(name: str, standard: str) -> None:
+def test_measure_names_are_standardised(name: str, standard: str) -> None:
     assert str(parse_measure(name)) == standard
 
 
 # Gold texts
 
 
-def test_gold_texts_are_pooled_but_are_no_system(own: Project) -> None:
+def test_gold_texts_are_pooled_but_not_systems(own: Project) -> None:
     done = import_gold(own, {"query_id": "a", "text": "Gold of a."}, {"query_id": "b", "text": "Gold of b."})
     assert done.counts == {"gold texts": 2, "passages of gold texts": 2}
     assert list(ranking_scores(own)) == ["good", "poor"]
@@ -166,19 +166,19 @@ def test_gold_texts_are_pooled_but_are_no_system(own: Project) -> None:
     assert own.value("SELECT count(*) FROM pool JOIN passages USING (passage_key) WHERE passage_id LIKE 'gold/%'") == 2
 
 
-def test_gold_texts_imported_again_replace_the_old_ones(own: Project) -> None:
+def test_reimported_gold_texts_replace_old_ones(own: Project) -> None:
     import_gold(own, {"query_id": "a", "text": "Old."}, {"query_id": "b", "text": "Old too."})
     import_gold(own, {"query_id": "a", "text": "New."})
     assert gold_texts(own) == {"a": "New."}
 
 
-def test_a_second_gold_text_of_a_query_refuses_the_import(own: Project) -> None:
+def test_second_gold_text_for_query_is_refused(own: Project) -> None:
     with refusal("duplicate-gold-text", "gold.jsonl:2", kind=FileError):
         import_gold(own, {"query_id": "a", "run": "x", "text": "One."}, {"query_id": "a", "run": "y", "text": "Two."})
     assert gold_name(own) is None
 
 
-def test_a_run_can_stand_for_the_gold_texts_and_stays_a_system(own: Project) -> None:
+def test_run_marked_as_gold_stays_a_system(own: Project) -> None:
     import_gold(own, {"query_id": "a", "text": "Gold."})
     mark_gold(own, "good", "tester")
     assert gold_name(own) == "good" and list(gold_texts(own)) == ["a", "b"]
@@ -201,25 +201,25 @@ def test_a_run_can_stand_for_the_gold_texts_and_stays_a_system(own: Project) -> 
         ("The cat sat on the mat.", "A cat sits on mats!", 1.0),
         # rise twice, water, tide against water, rise three times: 3 of 4 and 3 of 4 words.
         ("Rising water, rising tides", "water rises and rises and rises", 3 / 4),
-        # All four words of the gold text, in seven.
+        # All four words of the gold text, among seven.
         ("Photosynthesis turns light into sugar; plants need light.", "Light is what plants turn into sugar.", 8 / 11),
         ("nothing in common", "at all", 0.0),
         ("", "words", 0.0),
     ],
 )
-def test_rouge_1_counts_the_lemmas_that_both_have(text: str, gold: str, expected: float) -> None:
+def test_rouge_1_counts_common_lemmas(text: str, gold: str, expected: float) -> None:
     assert alike("ROUGE-1", text, gold) == pytest.approx(expected)
 
 
-def test_chrf_counts_the_character_n_grams_that_both_have() -> None:
+def test_chrf_counts_common_character_n_grams() -> None:
     assert alike("chrF", "Light is sugar.", "Light is sugar.") == pytest.approx(1.0)
-    # Of a, b, c, d; ab, bc, cd; abc, bcd the text has 3, 2 and 1, and nothing else; it has no longer ones to count.
+    # The text has 3 of a, b, c, d; 2 of ab, bc, cd; 1 of abc, bcd; and no longer n-grams.
     recall = (3 / 4 + 2 / 3 + 1 / 2) / 3
     assert alike("chrF", "abc", "abcd") == pytest.approx(5 * 1 * recall / (4 * 1 + recall))
     assert alike("chrF", "", "abcd") == alike("chrF", "xyz", "") == 0.0
 
 
-def test_rouge_board_takes_the_top_passages_of_a_run_as_one_text(own: Project) -> None:
+def test_rouge_joins_top_passages_of_run_into_one_text(own: Project) -> None:
     import_gold(own, {"query_id": "a", "text": "Text of a1."}, {"query_id": "b", "text": "Something else."})
     board = leaderboard(own, "ROUGE-1")
     # good on a is "text a2 text a1" against "text a1": 2 of 4 and 2 of 2 words; on b it shares none.
@@ -232,7 +232,7 @@ def test_rouge_board_takes_the_top_passages_of_a_run_as_one_text(own: Project) -
     assert by_character.per_query["good"]["a"] == pytest.approx(alike("chrF", "text of a2", "Text of a1."))
 
 
-def test_rouge_needs_gold_texts_and_neither_it_nor_n_exam_comes_from_judgments(own: Project) -> None:
+def test_gold_measures_are_refused_without_gold_or_from_judgments(own: Project) -> None:
     with refusal("no-gold-texts"):
         leaderboard(own, "ROUGE-1")
     judge(own, {("a", "a1"): 1})
@@ -245,7 +245,7 @@ def test_rouge_needs_gold_texts_and_neither_it_nor_n_exam_comes_from_judgments(o
 # Lengths
 
 
-def test_words_and_passages_stand_beside_coverage(exam: Project) -> None:
+def test_coverage_leaderboard_includes_words_and_passages(exam: Project) -> None:
     board = leaderboard(exam, "EXAM-Cover@20")
     # Every passage is "text of ID", three words.
     assert {run: (n.words, n.passages) for run, n in board.lengths.items()} == {"good": (4.5, 1.5), "poor": (3.0, 1.0)}
@@ -254,10 +254,10 @@ def test_words_and_passages_stand_beside_coverage(exam: Project) -> None:
     assert (system["run"], system["words"], system["passages"]) == ("good", 4.5, 1.5)
 
 
-# From the shell
+# Commands
 
 
-def test_the_shell_marks_gold_and_prints_stars_and_lengths(own: Project, tmp_path: Path) -> None:
+def test_commands_mark_gold_and_print_stars_and_lengths(own: Project, tmp_path: Path) -> None:
     path = own.path
     own.close()
 

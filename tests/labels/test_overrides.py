@@ -1,4 +1,4 @@
-"""A person's rating replaces the machine's, is never lost, and is flagged when its question was reworded."""
+"""Overrides: effect on labels, withdrawal, staleness after rewording, and refusals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def label(project: Project, passage: str, **policy: bool) -> int | None:
     return label_qrels(project, basis(project, Policy(**policy)))["q1"].get(passage)
 
 
-def test_an_override_counts_at_once_and_withdrawing_brings_the_grade_back(own: Project) -> None:
+def test_override_counts_at_once_until_withdrawn(own: Project) -> None:
     key = add_override(own, "q1/a", "p1", 0, "it asks, but does not answer", "ann")
     assert (label(own, "p1"), label(own, "p1", overrides=False)) == (2, 5)
     assert leaderboard(own, "EXAM-Cover@20").scores["x"] == 0.0
@@ -55,19 +55,19 @@ def test_an_override_counts_at_once_and_withdrawing_brings_the_grade_back(own: P
     assert own.rows("SELECT rating, withdrawn_by FROM overrides") == [(0, "bob")]
 
 
-def test_a_pair_that_no_grader_rated_can_be_rated_by_a_person(own: Project) -> None:
+def test_ungraded_pair_can_be_overridden(own: Project) -> None:
     add_override(own, "q1/b", "p2", 4, "it says so in the last line", "ann")
     assert label(own, "p2") == 4
     assert make_plan(own, SPEC, 1).to_grade == 1
 
 
-def test_impact_sees_overrides(own: Project) -> None:
+def test_impact_includes_overrides(own: Project) -> None:
     add_override(own, "q1/a", "p1", 0, "no", "ann")
     found = changes(own, "EXAM-Cover", Policy(), {"q1": [A, replace(B, active=False)]})
     assert [(c.passage_id, c.before, c.after) for c in found.labels] == [("p1", 2, 0)]
 
 
-def test_after_rewording_an_override_is_stale_until_confirmed(own: Project) -> None:
+def test_override_of_reworded_question_is_stale_until_confirmed(own: Project) -> None:
     key = add_override(own, "q1/a", "p1", 0, "no", "ann")
     save_version(own, [replace(A, text="A, exactly?")], "reworded", "ann")
     stale = find_overrides(own)[0]
@@ -79,7 +79,7 @@ def test_after_rewording_an_override_is_stale_until_confirmed(own: Project) -> N
     assert label(own, "p1") == 0
 
 
-def test_going_back_to_the_old_wording_makes_it_current_again(own: Project) -> None:
+def test_old_wording_makes_override_current_again(own: Project) -> None:
     add_override(own, "q1/a", "p1", 0, "no", "ann")
     save_version(own, [replace(A, text="A, exactly?")], "reworded", "ann")
     save_version(own, [A], "back", "ann")
@@ -91,22 +91,20 @@ def test_going_back_to_the_old_wording_makes_it_current_again(own: Project) -> N
     ("question", "passage", "rating", "reason"),
     [("q1/a", "p1", 6, "why"), ("q1/a", "p1", 3, " "), ("q1/z", "p1", 3, "why"), ("q1/a", "p99", 3, "why")],
 )
-def test_nonsense_is_refused_and_changes_nothing(
-    graded: Project, question: str, passage: str, rating: int, reason: str
-) -> None:
+def test_invalid_override_is_refused(graded: Project, question: str, passage: str, rating: int, reason: str) -> None:
     with pytest.raises(InputError):
         add_override(graded, question, passage, rating, reason, "ann")
     assert find_overrides(graded) == []
 
 
-def test_an_override_can_be_withdrawn_once(own: Project) -> None:
+def test_override_can_be_withdrawn_only_once(own: Project) -> None:
     key = add_override(own, "q1/a", "p1", 0, "no", "ann")
     withdraw_by_key(own, key, "ann")
     with refusal("unknown-override"):
         withdraw_by_key(own, key, "ann")
 
 
-def test_several_questions_are_overridden_for_one_reason_and_taken_back_together(own: Project) -> None:
+def test_overrides_of_several_questions_are_withdrawn_together(own: Project) -> None:
     add_override(own, "q1/b", "p1", 3, "earlier", "bob")
     keys = override_all(own, "p1", {"q1/a": 0, "q1/b": 0}, "not relevant", "ann")
     assert label(own, "p1") == 0
@@ -119,13 +117,13 @@ def test_several_questions_are_overridden_for_one_reason_and_taken_back_together
 @pytest.mark.parametrize(
     ("ratings", "reason"), [({}, "why"), ({"q1/a": 0, "q1/z": 0}, "why"), ({"q1/a": 0, "q1/b": 0}, " ")]
 )
-def test_of_several_overrides_all_are_made_or_none(own: Project, ratings: dict[str, int], reason: str) -> None:
+def test_several_overrides_are_added_all_or_none(own: Project, ratings: dict[str, int], reason: str) -> None:
     with pytest.raises(InputError):
         override_all(own, "p1", ratings, reason, "ann")
     assert find_overrides(own) == []
 
 
-def test_of_several_overrides_all_are_withdrawn_or_none(own: Project) -> None:
+def test_several_overrides_are_withdrawn_all_or_none(own: Project) -> None:
     keys = override_all(own, "p1", {"q1/a": 0, "q1/b": 0}, "not relevant", "ann")
     withdraw_by_key(own, keys[1], "bob")
     with refusal("unknown-override"):
@@ -133,7 +131,7 @@ def test_of_several_overrides_all_are_withdrawn_or_none(own: Project) -> None:
     assert [one.key for one in find_overrides(own)] == keys[:1]
 
 
-def test_the_list_says_their_effect_at_the_bank_version_of_the_policy(project: Project) -> None:
+def test_list_shows_effect_at_policy_bank_version(project: Project) -> None:
     ratings = {("Old words?", "p1"): 5, ("Old words?", "p2"): 0}
     fill(project, [Question("q1/a", "q1", "Old words?")], ratings, {"s": {"q1": ["p1", "p2"]}})
     add_override(project, "q1/a", "p1", 0, "no", "ann")
@@ -144,7 +142,7 @@ def test_the_list_says_their_effect_at_the_bank_version_of_the_policy(project: P
     assert {one.passage_id: one.stale for one in find_overrides(project, version=1)} == {"p1": False, "p2": True}
 
 
-def test_the_list_knows_that_a_newer_one_for_the_same_words_and_text_hides_it(project: Project) -> None:
+def test_newer_override_hides_older_for_same_wording_and_passage(project: Project) -> None:
     bank = [Question("q1/a", "q1", "Same words?"), Question("q2/a", "q2", "Same words?")]
     fill(project, bank, {("Same words?", "p1"): 5}, {"s": {"q1": ["p1"], "q2": ["p1"]}})
     add_override(project, "q1/a", "p1", 1, "hardly", "ann")

@@ -1,4 +1,4 @@
-"""The rating rule: the written rating, or the expectation over the probabilities of ratings at cut points."""
+"""Rating rules: the written rating, or the expected rating cut at given points."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ project = filled_project(make)
 def labels(project: Project, policy: Policy) -> dict[str, int]:
     base = basis(project, policy)
     found = label_qrels(project, base)["q1"]
-    # The labels of one query in memory are those of the whole project.
+    # Labels of one query in memory equal those of the whole project.
     bank = list_questions(project, base.version)
     known = load_ratings(project, base, "q1", bank)
     assert dict(zip(known.passage_ids, labels_under(base, known, bank).tolist(), strict=True)) == found
     return found
 
 
-def test_the_written_rating_counts_unless_the_settings_say_otherwise(project: Project) -> None:
+def test_written_rating_is_the_default(project: Project) -> None:
     assert labels(project, Policy(SPEC.name)) == dict.fromkeys(RUNS["one"]["q1"], 5)
     assert "rating" not in Policy().as_dict() and Policy(rating="expected").as_dict()["rating"] == "expected"
 
 
-def test_an_expectation_is_cut_at_halves_or_at_the_given_points(project: Project) -> None:
+def test_expected_rating_is_cut_at_halves_or_given_points(project: Project) -> None:
     policy = Policy(SPEC.name, rating="expected")
     assert labels(project, policy) == {"p1": 4, "p2": 3, "p3": 1, "p4": 5}
     assert labels(project, replace(policy, rating="expected:1,2,3,4.1,4.9")) == {"p1": 4, "p2": 2, "p3": 0, "p4": 5}
@@ -70,12 +70,12 @@ def test_an_expectation_is_cut_at_halves_or_at_the_given_points(project: Project
     assert scores == [1.0, 0.5]
 
 
-def test_cut_points_of_the_embedding_grader_apply_to_the_stored_cosine(project: Project) -> None:
+def test_embedding_cut_points_apply_to_stored_cosine(project: Project) -> None:
     policy = Policy(COSINES.name, rating="expected:.3,.4,.5,.6,.7")
     assert labels(project, policy) == {"p1": 4, "p2": 3, "p3": 0, "p4": 2}
 
 
-def test_a_flip_names_the_rating_rule_as_its_cause(project: Project) -> None:
+def test_flip_names_rating_rule_as_cause(project: Project) -> None:
     written, expected = Policy(SPEC.name), Policy(SPEC.name, rating="expected")
     found = state_changes(project, written, expected, "P@4")
     assert {flip.passage_id: flip.causes for flip in found.flips} == dict.fromkeys(["p1", "p2", "p3"], ("rating rule",))
@@ -86,12 +86,12 @@ def test_a_flip_names_the_rating_rule_as_its_cause(project: Project) -> None:
 @pytest.mark.parametrize(
     "rule", ["", "best", "written:1", "expected:", "expected:2,1", "expected:1,nan", "expected:1,1"]
 )
-def test_an_invalid_rule_is_refused(rule: str) -> None:
+def test_invalid_rule_is_refused(rule: str) -> None:
     with refusal("unknown-rating-rule"):
         Policy(rating=rule)
 
 
-def test_a_rule_that_the_grades_do_not_allow_is_refused(project: Project) -> None:
+def test_rule_unsuitable_for_grades_is_refused(project: Project) -> None:
     plain = GraderSpec("plain", "self-rating", "p")
     put(project, plain, {"p1": Grade(4)})
     for grader, rule, code in (
@@ -103,7 +103,7 @@ def test_a_rule_that_the_grades_do_not_allow_is_refused(project: Project) -> Non
             basis(project, Policy(grader, rating=rule))
 
 
-def test_published_labels_by_the_expectation_are_reproduced(project: Project) -> None:
+def test_published_labels_from_expected_ratings_are_reproduced(project: Project) -> None:
     for policy in (Policy(SPEC.name, rating="expected"), Policy(COSINES.name, rating="expected:.3,.4,.5,.6,.7")):
         published = publish_qrels(project, policy, "ann")
         assert published.qrels_bytes == qrels_text(project, policy).encode()

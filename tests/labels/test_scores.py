@@ -98,13 +98,13 @@ graded = read_project(fill_graded)
 own = filled_project(fill_graded)
 
 
-def test_a_passage_without_a_usable_grade_has_no_label_and_one_with_some_is_partial(graded):
+def test_label_needs_a_usable_grade_and_may_be_partial(graded):
     table = list_labels(graded, basis(graded, Policy())).set_index("passage_id")
     assert pd.isna(table.loc["p9", "label"])
     assert (table.loc["p1", "label"], table.loc["p1", "usable"], table.loc["p1", "needed"]) == (5, 1, 2)
 
 
-def test_a_skipped_query_counts_zero_unless_it_is_ignored(own):
+def test_skipped_query_scores_zero_unless_ignored(own):
     zero = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3), with_ungraded=True)
     ignored = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3, skipped="ignore"), with_ungraded=True)
     assert zero.scores == {"good": 1.0, "bad": 0.0}
@@ -114,14 +114,14 @@ def test_a_skipped_query_counts_zero_unless_it_is_ignored(own):
     assert official.scores["good"] == pytest.approx(0.2)
 
 
-def test_standard_error_is_the_sample_deviation_over_root_n(graded):
+def test_standard_error_is_sample_deviation_over_root_n(graded):
     board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4), with_ungraded=True)
     good = next(s for s in board.systems if s.run == "good")
     assert good.score == pytest.approx((0.5 + 1.0) / 2)
     assert good.std_error == pytest.approx(0.25)
 
 
-def test_min_rating_is_the_relevance_threshold_of_binary_measures_only(graded):
+def test_min_rating_affects_binary_measures_only(graded):
     policies = [Policy(min_rating=t) for t in (4, 3)]
     strict, lenient = (leaderboard(graded, "P@5", policy=each, with_ungraded=True).scores for each in policies)
     assert strict["good"] < lenient["good"]
@@ -129,7 +129,7 @@ def test_min_rating_is_the_relevance_threshold_of_binary_measures_only(graded):
     assert same[0] == same[1]
 
 
-def test_weights_change_scores_without_a_single_new_grade(own):
+def test_weights_change_scores_without_new_grades(own):
     before = own.value("SELECT count(*) FROM grades")
     save_version(own, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
     board = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4), with_ungraded=True)
@@ -139,19 +139,19 @@ def test_weights_change_scores_without_a_single_new_grade(own):
     assert own.value("SELECT count(*) FROM grades") == before
 
 
-def test_a_direct_grader_labels_without_questions(own):
+def test_direct_grader_labels_without_questions(own):
     spec = GraderSpec("judge", "direct", "m", max_rating=3)
     with own.transaction() as cursor:
         question_text_key(cursor, "query q1")
     grade(own, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, spec)
     table = list_labels(own, basis(own, Policy(grader="judge"))).set_index("passage_id")
     assert (table.loc["p1", "label"], table.loc["p2", "label"]) == (2, 0)
-    # What it is asked is all that can be covered: of two queries the one that no passage answers is not covered.
+    # Each query is its only question. No passage answers the second of the two queries, so it scores 0.
     board = leaderboard(own, "EXAM-Cover@20", policy=Policy(grader="judge", min_rating=2))
     assert (board.per_query["good"]["q1"], board.systems[0].score) == (1.0, 0.5)
 
 
-def test_a_grader_of_nuggets_is_scored_on_nuggets_alone(own):
+def test_nugget_grader_is_scored_on_nuggets_only(own):
     save_version(own, [Question("q1/n", "q1", "A fact", kind="nugget")], "a nugget", "tester")
     spec = replace(GraderSpec("nuggets", "self-rating", "m"), kinds=("nugget",))
     grade(own, {("A fact", "p2"): 5}, spec)
@@ -159,7 +159,7 @@ def test_a_grader_of_nuggets_is_scored_on_nuggets_alone(own):
     assert board.per_query["good"] == {"q1": 1.0}
 
 
-def test_alpha_ndcg_takes_the_answered_questions_as_intents(graded):
+def test_alpha_ndcg_uses_answered_questions_as_intents(graded):
     scores = leaderboard(graded, "alpha_nDCG@10", policy=Policy(min_rating=3), with_ungraded=True).per_query
     assert scores["good"]["q1"] == pytest.approx(1.0)
 
@@ -167,12 +167,12 @@ def test_alpha_ndcg_takes_the_answered_questions_as_intents(graded):
 @pytest.mark.parametrize(
     "policy", [{"min_rating": 0}, {"min_rating": 6}, {"cutoff": 0}, {"label": "median"}, {"label": "support:0"}]
 )
-def test_a_policy_that_makes_no_sense_is_refused(policy):
+def test_invalid_policy_is_refused(policy):
     with pytest.raises(InputError):
         Policy(**policy)
 
 
-def test_unknown_names_are_refused_with_the_known_ones(own):
+def test_unknown_names_are_refused(own):
     with refusal("unknown-measure"):
         leaderboard(own, "nDGC@10")
     with refusal("unknown-grader", "test"):
@@ -184,7 +184,7 @@ def test_unknown_names_are_refused_with_the_known_ones(own):
         leaderboard(own, "EXAM-Cover", "judgments")
 
 
-def test_a_persons_rating_is_an_answer_from_4_where_the_grader_knows_only_answered_or_not(project: Project) -> None:
+def test_override_counts_as_answer_from_4_for_binary_grader(project: Project) -> None:
     spec = GraderSpec("qa", "answer", "none", max_rating=1)
     bank = [Question("q1/a", "q1", "A?")]
     fill(project, bank, {("A?", "p1"): 0, ("A?", "p2"): 0}, {"s": {"q1": ["p1"]}, "t": {"q1": ["p2"]}}, spec)
@@ -197,7 +197,7 @@ def test_a_persons_rating_is_an_answer_from_4_where_the_grader_knows_only_answer
 @pytest.mark.parametrize(
     ("top", "expected"), [(5, [0, 1, 2, 3, 4, 5]), (3, [0, 0, 1, 2, 3, 3]), (1, [0, 0, 0, 0, 1, 1])]
 )
-def test_a_persons_rating_goes_to_a_shorter_scale(project: Project, top: int, expected: list[int]) -> None:
+def test_override_is_mapped_to_shorter_scale(project: Project, top: int, expected: list[int]) -> None:
     spec = GraderSpec("short", "self-rating", "none", max_rating=top)
     passages = [f"p{rating}" for rating in range(6)]
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", p): 0 for p in passages}, {"s": {"q1": passages}}, spec)
@@ -210,8 +210,8 @@ def test_a_persons_rating_goes_to_a_shorter_scale(project: Project, top: int, ex
     )
 
 
-def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_weights(project: Project) -> None:
-    # .3 + 2.1 + .4 + 1.6 + .6 = 5.0 of weights 2.0: 2.5, which sums of such numbers miss by a hair.
+def test_weighted_mean_halfway_between_labels_rounds_up(project: Project) -> None:
+    # (0.3 + 2.1 + 0.4 + 1.6 + 0.6) / 2.0 = 2.5, which floating-point sums miss slightly.
     given = [(0.1, 3), (0.7, 3), (0.2, 2), (0.4, 4), (0.6, 1)]
     bank = [Question(f"q1/{i}", "q1", f"{i}?", weight=weight) for i, (weight, _) in enumerate(given)]
     fill(project, bank, {(f"{i}?", "p1"): rating for i, (_, rating) in enumerate(given)}, {"s": {"q1": ["p1"]}})
@@ -222,13 +222,13 @@ def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_
 
 @pytest.mark.parametrize("name", ["cutoff", "min_judgment", "bank_version"])
 @pytest.mark.parametrize("number", [2**31, -(2**63), 10**3000], ids=["2^31", "-2^63", "10^3000"])
-def test_a_number_that_no_table_can_hold_is_refused(name: str, number: int) -> None:
+def test_too_large_numbers_are_refused(name: str, number: int) -> None:
     with refusal("setting-out-of-range") as refused:
         Policy(**{name: number})
     assert len(str(refused.value)) < 200
 
 
-def test_the_largest_numbers_of_a_policy_can_be_worked_with(project: Project) -> None:
+def test_largest_allowed_numbers_work(project: Project) -> None:
     fill(project, [Question("a", "q", "A?")], {("A?", "p"): 5}, {"r": {"q": ["p"]}})
     judge(project, {("q", "p"): 1})
     policy = Policy(cutoff=2**31 - 1, min_judgment=2**31 - 1)

@@ -30,7 +30,7 @@ def imported(scores: dict[str, float]) -> Leaderboard:
 
 
 def at_random(seed: int, quality: float = 0.0) -> dict[str, dict[str, float]]:
-    """Scores by query by system: noise, and as much of the systems' order as `quality` says."""
+    """Return scores by system and query: noise plus `quality` times the system's place."""
     dice = np.random.default_rng(seed)
     return {
         run: {query: float(quality * place + dice.random()) for query in QUERIES} for place, run in enumerate(SYSTEMS)
@@ -43,7 +43,7 @@ OFFICIAL = imported({run: place / 10 for place, run in enumerate(SYSTEMS)})
 def reference(
     before: Leaderboard, after: Leaderboard, official: dict[str, float], queries: list[str], samples: int
 ) -> tuple[float, float]:
-    """The interval with plain loops and scipy: one draw of queries at a time, both boards on the same draw."""
+    """Compute the interval with plain loops and scipy, both leaderboards on the same draws of queries."""
     counts = np.random.default_rng(0).multinomial(len(queries), [1 / len(queries)] * len(queries), size=samples)
     shifts = []
     for count in counts.tolist():
@@ -58,7 +58,7 @@ def reference(
     return float(low), float(high)
 
 
-def test_the_interval_is_that_of_the_difference_on_the_same_draws_of_queries():
+def test_interval_uses_the_same_query_draws_for_both():
     before, after = board(at_random(1)), board(at_random(2, quality=0.05))
     found = correlation_shift(before, after, OFFICIAL, samples=150)
     low, high = reference(before, after, OFFICIAL.scores, QUERIES, 150)
@@ -67,7 +67,7 @@ def test_the_interval_is_that_of_the_difference_on_the_same_draws_of_queries():
     assert found.after == pytest.approx(spearmanr([after.scores[run] for run in SYSTEMS], range(6)).statistic)
 
 
-def test_a_query_that_the_edit_takes_off_the_board_leaves_the_draws_the_same():
+def test_removed_query_does_not_change_draws():
     scores = at_random(1)
     fewer = {run: {query: score for query, score in by.items() if query != "q00"} for run, by in scores.items()}
     before, after = board(scores), board(fewer)
@@ -78,7 +78,7 @@ def test_a_query_that_the_edit_takes_off_the_board_leaves_the_draws_the_same():
     assert (back.low, back.high) == (pytest.approx(-high), pytest.approx(-low))
 
 
-def test_a_big_improvement_is_more_than_noise_and_so_is_its_loss():
+def test_large_gain_and_its_loss_exceed_noise():
     bad, good = board(at_random(1)), board(at_random(1, quality=1.0))
     found = correlation_shift(bad, good, OFFICIAL)
     assert found.low is not None and found.low > 0
@@ -89,7 +89,7 @@ def test_a_big_improvement_is_more_than_noise_and_so_is_its_loss():
     assert len({found.says, loss.says}) == 2
 
 
-def test_an_official_board_by_query_is_drawn_together_with_the_others():
+def test_official_per_query_scores_use_the_same_draws():
     before, after = board(at_random(1)), board(at_random(1, quality=1.0))
     found = correlation_shift(before, after, after)
     assert found.after == 1.0
@@ -105,35 +105,35 @@ def test_an_official_board_by_query_is_drawn_together_with_the_others():
         (dict.fromkeys(SYSTEMS, 0.5), "6"),
     ],
 )
-def test_an_undefined_correlation_says_why(official: dict[str, float], common: str):
+def test_undefined_correlation_gives_reason(official: dict[str, float], common: str):
     found = correlation_shift(board(at_random(1)), board(at_random(2)), imported(official))
     assert (found.before, found.after, found.low, found.high) == (None, None, None, None)
     assert mentions(found.says, common)
 
 
-def test_a_board_that_the_edit_makes_constant_says_so():
+def test_edit_to_constant_scores_makes_correlation_undefined():
     constant = board({run: dict.fromkeys(QUERIES, 0.5) for run in SYSTEMS})
     found = correlation_shift(board(at_random(1)), constant, OFFICIAL)
     assert (found.before is None, found.after) == (False, None)
     assert mentions(found.says, "6") and mentions(found.says, "first")
 
 
-def test_one_query_gives_no_interval_and_says_so():
+def test_single_query_gives_no_interval():
     one, other = ({run: {"q00": by["q00"]} for run, by in at_random(seed).items()} for seed in (1, 2))
     found = correlation_shift(board(one), board(other), OFFICIAL)
     assert (found.before is None, found.after is None) == (False, False)
     assert (found.low, found.high) == (None, None) and found.says
 
 
-def test_retiring_a_question_that_rewards_the_wrong_systems_raises_the_correlation(project: Project):
-    """The whole way: grades, an edit, the boards before and after, the judgments."""
+def test_removing_misleading_questions_raises_correlation(project: Project):
+    """End to end: grades, an edit, the leaderboards before and after, and the judgments."""
     queries, passages = [f"q{i}" for i in range(6)], ["good", "fair", "bad"]
     asked = [Question(f"{q}/{w}", q, f"{q} {w}?") for q in queries for w in ("right", "wrong")]
     ratings = {}
     for q in queries:
         ratings |= {(f"{q} right?", p): rating for p, rating in zip(passages, (5, 4, 0), strict=True)}
         ratings |= {(f"{q} wrong?", p): rating for p, rating in zip(passages, (0, 3, 5), strict=True)}
-    # Ranking the good passage first is better; half of the weight says the opposite.
+    # Ranking the good passage first is better; most of the weight rewards the opposite.
     orders = {"best": ["good", "fair", "bad"], "middle": ["fair", "good", "bad"], "worst": ["bad", "fair", "good"]}
     runs = {run: {q: order for q in queries} for run, order in orders.items()}
     asked = [replace(q, weight=3.0) if "wrong" in q.question_id else q for q in asked]

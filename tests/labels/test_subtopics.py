@@ -1,4 +1,4 @@
-"""Leaderboards by subtopic, against the plain leaderboard of each subtopic by itself and by hand."""
+"""Leaderboards by subtopic, checked by hand and against sums in plain Python."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def scores_of(board) -> dict[str, float]:
     return {system.run: system.score for system in board.systems}
 
 
-def test_coverage_is_taken_per_subtopic_then_per_query(project: Project) -> None:
+def test_coverage_is_averaged_per_subtopic_then_per_query(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
     board = leaderboard_per(project, "EXAM-Cover@5", with_ungraded=True, per="subtopic")
     assert board.per_query["x"] == {"q1": pytest.approx((1 / 2 + 0) / 2), "q2": 1.0}
@@ -45,7 +45,7 @@ def test_coverage_is_taken_per_subtopic_then_per_query(project: Project) -> None
     assert board.query_ids == ["q1", "q2"]
 
 
-def test_or_over_all_topics_alike(project: Project) -> None:
+def test_topic_mean_weighs_all_topics_equally(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
     board = leaderboard_per(project, "EXAM-Cover@5", with_ungraded=True, per="topic")
     assert board.query_ids == ["q1/s1", "q1/s2", "q2"]
@@ -53,7 +53,7 @@ def test_or_over_all_topics_alike(project: Project) -> None:
     assert {system.run: system.queries for system in board.systems} == {"x": 3, "y": 3}
 
 
-def test_skipped_topics_may_be_left_out(project: Project) -> None:
+def test_skipped_topics_can_be_ignored(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
     board = leaderboard_per(project, "EXAM-Cover@5", with_ungraded=True, per="topic", policy=Policy(skipped="ignore"))
     assert scores_of(board) == {"x": pytest.approx(0.5), "y": pytest.approx(0.5)}
@@ -61,7 +61,7 @@ def test_skipped_topics_may_be_left_out(project: Project) -> None:
     assert mean_over_subtopics({"q/1": 1.0}, {"q/1": "q", "q/2": "q"}, "ignore") == {"q": 1.0}
 
 
-def test_labels_of_a_subtopic_come_from_its_questions_alone(project: Project) -> None:
+def test_subtopic_labels_come_from_its_questions_only(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
     assert topic_labels(project, basis(project, Policy())) == {
         "q1/s1": {"p1": 5, "p2": 1},
@@ -73,8 +73,8 @@ def test_labels_of_a_subtopic_come_from_its_questions_alone(project: Project) ->
     assert leaderboard_per(project, "alpha_nDCG@5", per="topic").per_query["y"] == {"q1/s1": 0.0, "q1/s2": 1.0}
 
 
-def test_runs_and_qrels_of_topics_are_asked_the_questions_of_the_subtopic(project: Project, tmp_path: Path) -> None:
-    """`q1/s1` is made a query at import, and plans, labels and every board take it as one."""
+def test_topics_in_runs_and_qrels_use_subtopic_questions(project: Project, tmp_path: Path) -> None:
+    """Import turns `q1/s1` into a query, and plans, labels and leaderboards treat it as one."""
     fill(project, BANK, {}, {})
     run, qrels = tmp_path / "sections.run", tmp_path / "sections.qrels"
     run.write_text("q1/s1 Q0 p1 1 2 sections\nq1/s2 Q0 p1 1 2 sections\nq1/s2 Q0 p2 2 1 sections\n")
@@ -85,7 +85,7 @@ def test_runs_and_qrels_of_topics_are_asked_the_questions_of_the_subtopic(projec
     assert make_plan(project, SPEC, 1).needed == 2 * 1 + 1 * 2
     grade(project, {key: rating for key, rating in RATINGS.items() if key[0] != "D?"})
     assert coverage_by_topic(project, basis(project, Policy()), 5) == {"sections": {"q1/s1": 0.5, "q1/s2": 1.0}}
-    # q1 is answered by its topics; q2 has a question, and no run answers it.
+    # The topics of q1 replace it; q2 has a question, but no run answers it.
     plain = leaderboard(project, "EXAM-Cover@5")
     assert plain.query_ids == ["q2", "q1/s1", "q1/s2"]
     assert scores_of(plain) == {"sections": pytest.approx((0 + 0.5 + 1) / 3)}
@@ -94,7 +94,7 @@ def test_runs_and_qrels_of_topics_are_asked_the_questions_of_the_subtopic(projec
     assert official.per_query == {"sections": {"q1": 0.5}}
 
 
-def test_an_unknown_topic_is_refused_as_an_unknown_query_is(project: Project, tmp_path: Path) -> None:
+def test_unknown_topic_is_refused(project: Project, tmp_path: Path) -> None:
     fill(project, BANK, {}, {})
     run = tmp_path / "sections.run"
     run.write_text("q1/s1 Q0 p1 1 2 sections\nq1/s9 Q0 p1 1 2 sections\n")
@@ -103,7 +103,7 @@ def test_an_unknown_topic_is_refused_as_an_unknown_query_is(project: Project, tm
     assert project.value("SELECT count(*) FROM queries WHERE query_id = 'q1/s1'") == 0
 
 
-def test_an_own_ranking_for_the_topic_beats_that_for_the_query(project: Project, tmp_path: Path) -> None:
+def test_topic_ranking_takes_precedence_over_query_ranking(project: Project, tmp_path: Path) -> None:
     fill(project, BANK, RATINGS, RUNS)
     run = tmp_path / "z.run"
     run.write_text("q1 Q0 p1 1 2 z\nq1/s2 Q0 p2 1 2 z\n")
@@ -113,19 +113,19 @@ def test_an_own_ranking_for_the_topic_beats_that_for_the_query(project: Project,
         assert found == {"q1/s1": 0.5 if measure != "P@1" else 1.0, "q1/s2": 1.0}
 
 
-def test_other_words_for_per_are_refused(project: Project) -> None:
+def test_unknown_mean_is_refused(project: Project) -> None:
     with refusal("unknown-mean", "facet"):
         leaderboard_per(project, "AP", per="facet")  # type: ignore[arg-type]
 
 
-def test_judgments_of_whole_queries_are_the_same_by_subtopic(project: Project) -> None:
+def test_query_judgments_score_the_same_by_subtopic(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
     judge(project, {("q1", "p1"): 1, ("q2", "p3"): 0})
     for per in ("query", "subtopic", "topic"):
         assert scores_of(leaderboard_per(project, "P@1", "judgments", per=per)) == {"x": 0.5, "y": 0.0}
 
 
-def test_the_car_bank_gives_coverage_of_its_726_subtopics(project: Project, shared_data: Path) -> None:
+def test_car_coverage_by_subtopic_matches_plain_sums(project: Project, shared_data: Path) -> None:
     """8,551 questions, generated runs and grades, against sums in plain Python."""
     import_files(project, "bank", [Source.from_path(shared_data / "car-y3" / "car-questions.jsonl.gz")], "ann")
     rows = project.rows(

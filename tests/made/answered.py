@@ -43,7 +43,7 @@ def put_answers(project: Project, lines: list[dict[str, object]]) -> None:
 
 
 def put_verdicts(project: Project) -> None:
-    """Import answer checks of ann and bob for single answers, from a lenient point of view."""
+    """Import lenient answer checks of ann and bob for single answers."""
     for author in ("ann", "bob"):
         said = [("a", "Hamburg", True), ("c", "Bremen", False), ("n", "in the port of Hamburg", True)]
         lines = [{"query_id": query, "answer": answer, "acceptable": yes} for query, answer, yes in said]

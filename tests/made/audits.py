@@ -59,7 +59,7 @@ def next_card(dealt: AssignedQuery) -> AssignedPassage | None:
 
 
 def judge_batch(project: Project, audit: Audit, name: str = "ann") -> None:
-    """Judge the open passages of a person truthfully, in one transaction because it takes less time."""
+    """Judge the open passages of a person truthfully, in one transaction to save time."""
     with project.transaction("judge audits", author=name) as cursor:
         state = read_state(cursor, audit)
         for place in state.places:

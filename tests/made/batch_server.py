@@ -22,7 +22,7 @@ STATES = ("validating", "in_progress", "finalizing", "completed")
 
 @dataclass(frozen=True)
 class Plan:
-    """The fate of a batch.
+    """The planned outcome of a batch.
 
     Args:
         expires_after: number of calls before the batch expires; None for all.

@@ -26,7 +26,7 @@ from pages.parts.shared.screens import SCREENS, entry_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""Commands for Chromium; the shell without windows is first, because its pages are a third cheaper."""
+"""Commands for Chromium; the headless shell is first, because its pages cost a third less time."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -370,7 +370,7 @@ def wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path)
         if server.poll() is None and _says_where(log) and _answers(f"{address}/_stcore/health"):
             return
         try:
-            # Waiting on the process notices at once if it ends.
+            # This returns at once if the process ends.
             server.wait(timeout=0.1)
         except subprocess.TimeoutExpired:
             continue

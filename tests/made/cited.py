@@ -1,4 +1,4 @@
-"""Responses whose sentences cite passages, some of them wrongly, and a reader that finds out which."""
+"""Responses with right and wrong citations, and an endpoint that rates their support correctly."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ RESPONSES = {
 }
 """Sentences with the passages that they cite, by run and query."""
 WRONG = {(sentence(1), "d2"), (sentence(1), "d3"), (sentence(4), "d5"), (sentence(5), "d6")}
-"""The planted citations that support nothing."""
+"""The planted citations of passages that do not support their sentence."""
 RATED = {
     (sentence(0), "d0"): 2, (sentence(1), "d1"): 2, (sentence(4), "d4"): 2, (sentence(0, "pink"), "d0"): 1,
     **dict.fromkeys(WRONG, 0),
 }  # fmt: skip
-"""The support of every citation whose passage is there."""
+"""The support of every citation whose passage is in the project."""
 
 
 def read(seen: Seen) -> Reply:
-    """Rate as a careful reader does: the salt has to be the same, and each of two facts counts."""
+    """Rate support correctly: 0 for another salt, else the number of right facts (0 to 2)."""
     (body,) = re.findall(r"<passage-\w+>\n(.*?)\n</passage-", seen.prompt, re.DOTALL)
     (asked,) = re.findall(r"^Sentence: (.*)$", seen.prompt, re.MULTILINE)
     name, degrees, of_colour = re.fullmatch(r"(\w+) melts at (\d+) degrees and is (\w+)\.", asked).groups()  # type: ignore[union-attr]

@@ -28,13 +28,13 @@ SCALE = ("0", "1", "2", "3", "4", "5")
 
 
 def fast_clock() -> float:
-    """Return the time of a clock that is a thousand times as fast, so that minutes of waiting pass in a moment."""
+    """Return the time of a clock that runs 1,000 times as fast, so that waiting takes little time."""
     return time.monotonic() * 1000
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set a key in every test that is easy to find if it leaks."""
+    """Set an API key that is easy to find if it leaks."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
@@ -96,5 +96,5 @@ def until(condition: Callable[[], object]) -> None:
     """Wait until another thread makes a condition true."""
     deadline = time.monotonic() + 20
     while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
+        assert time.monotonic() < deadline, "the condition did not become true"
         time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Answers of twelve systems to 301 questions of NQ-open with verdicts (OpenQA-eval, Kamalloo et al. 2023)."""
+"""Checked answers of twelve systems to 301 questions of NQ-open (OpenQA-eval, Kamalloo et al. 2023)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SYSTEMS = (
 )  # fmt: skip
 MODELS = ("text-davinci-003_zeroshot", "text-davinci-003_fewshot-n64")
 PUBLISHED = {"BEM": (3, 4), "text-davinci-003": (None, 2), "gpt-4": (2, 3)}
-"""Published machine judges: the columns of the answer and of the verdict. None if column 1 holds
-question and answer.
+"""Published automatic answer checks: the columns of the answer and of the check. None if column 1
+holds question and answer.
 """
 
 
 @dataclass(frozen=True)
 class Answered:
-    """An answer of a system with the verdicts of people and of the published machine judges."""
+    """An answer of a system, with the checks by people and the published automatic checks."""
 
     system: str
     question: str
@@ -33,7 +33,7 @@ class Answered:
 
 
 def answered(folder: Path) -> list[Answered]:
-    """Return the answers of the twelve systems that have a verdict of people."""
+    """Return the answers of the twelve systems that people checked."""
     machines = {
         name: {
             _key(row[1] + (row[text] if text else "")): {"Yes": True, "No": False}.get(row[verdict])

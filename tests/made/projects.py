@@ -45,7 +45,7 @@ PAGE = 4096
 
 
 class File:
-    """The content of a file without its empty pages, to write copies with holes: small projects are nearly empty."""
+    """The content of a file without its empty pages, to write sparse copies: small projects are nearly empty."""
 
     def __init__(self, path: Path) -> None:
         content, empty = path.read_bytes(), bytes(PAGE)
@@ -166,7 +166,7 @@ def only_read(make: Callable[[store.Project], object], folder: Path) -> Iterator
 
 
 def read_project(fill: Callable[[store.Project], object]) -> Any:
-    """Return a fixture: a read-only project filled by `fill`, for all tests of a module that only look."""
+    """Return a fixture: a read-only project filled by `fill`, for all tests of a module that only read it."""
 
     @pytest.fixture(scope="module")
     def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[store.Project]:

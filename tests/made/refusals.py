@@ -48,7 +48,7 @@ def refusal(
     """Expect that the block raises an error of the workbench.
 
     Args:
-        code: of the error.
+        code: code of the error.
         values: each occurs in its message or hint.
         kind: class of the error.
 

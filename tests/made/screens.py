@@ -130,7 +130,7 @@ def shared(looked_at: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proj
     database = looked_at._database
     before = database.version()
     yield looked_at
-    assert database.version() == before, "others look at this project: take one of your own to change"
+    assert database.version() == before, "other tests read this project: change a project of your own"
 
 
 def visit(name: str, **query: str | list[str]) -> AppTest:

@@ -96,7 +96,7 @@ class Visitor:
 
         Args:
             session: id of an earlier tab to resume.
-            made: class of the tab; None for `EditingWindow`.
+            made: class of the tab; None for `Window`.
             headers: of the websocket, with an underscore for a hyphen; None leaves a header out.
         """
         if XSRF not in self.cookies:

@@ -1,4 +1,4 @@
-"""A program `exam` for scripts of many commands: each is a copy of one process that has loaded everything before."""
+"""A fast program `exam` for scripts: each command runs in a copy of a process that has loaded everything."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ with socket.socket(socket.AF_UNIX) as server:
 @pytest.fixture(scope="session")
 def warm_exam() -> Iterator[Path]:
     """A folder with the program `exam`, to put first on the PATH of a script."""
-    # The path of a socket is short, unlike those of pytest's folders.
+    # The path of a socket must be short, unlike paths of pytest's folders.
     folder = Path(tempfile.mkdtemp())
     program = folder / "exam"
     program.write_text(CLIENT.format(socket=str(folder / "socket")))
@@ -54,7 +54,7 @@ def warm_exam() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def graded_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file that `exam demo` makes, made once because its grading takes longer than most tests; to be copied."""
+    """The file that `exam demo` makes, made once because grading is slow; tests must copy it."""
 
     def make(path: Path) -> Path:
         code, _, told = run_words(["demo", "--project", str(path)])
@@ -70,7 +70,7 @@ def serve(path: str) -> None:
         if module.name != "exam_workbench.autojudge":
             importlib.import_module(module.name)
     load_encoder(model_folder())
-    # No copy is waited for.
+    # This process does not wait for its copies.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)

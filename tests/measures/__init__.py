@@ -1,1 +1,1 @@
-"""Tests of numbers from numbers."""
+"""Tests of measures and statistics."""

@@ -1,4 +1,4 @@
-"""Cases A to F: every row of the table, what is unknown, what a confirmation settles, and what to look at first."""
+"""Cases A to F: the case table, unknown verdicts, confirmed cases, and the order of review."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ distracted = Texts("Horn of Africa", [NIGER, HORN], ["Nigeria, delta basin"], ["
 other = Texts("Ross Elliott", [HORN], ["Peter Hansen"], ["Peter Hansen", "Ross Elliott"])
 same = Texts("The delta basin", [NIGER], ["Nigeria, delta basin"], ["delta basin"])
 ROWS = [
-    # recall, reteval, gpteval, goldeval; texts; case; the passage that the reason speaks of
+    # recall, reteval, gpteval, goldeval; texts; case; the passage that the reason names
     ((NO, YES, YES, YES), right, "A", 1),
     ((NO, YES, YES, NO), unbacked, "K", None),
     ((YES, NO, NO, YES), distracted, "C", 1),
@@ -65,19 +65,19 @@ def test_every_row_of_the_table_has_its_case(verdicts, texts, case, passage) -> 
     assert passage is None or f"assage {passage + 1} " in found.reason
 
 
-def test_another_version_of_the_gold_passage_comes_before_the_answer_in_a_passage() -> None:
+def test_version_of_the_gold_passage_takes_precedence_over_case_a() -> None:
     passages = [HORN, NEWER]
     texts = Texts("Röntgen", passages, ["Röntgen"], ["Röntgen"], similarity_to_gold(passages, [OLDER]))
     found = propose_case(Verdicts(NO, YES, YES, YES), texts)
     assert (found.case, found.passage, found.others) == ("B", 1, ("A",))
-    # Two numbers of a long text changed: five words in a row part them, their vectors do not.
+    # Two numbers of a long passage differ: word 5-grams tell the versions apart, vectors do not.
     apart = similarity_to_gold([OLDER.replace("2017", "2016").replace("206", "203")], [OLDER])
     assert 0.2 < apart[0, 0] < 0.9
     assert similarity_to_gold([OLDER], [OLDER + " more"], np.array([[0.97]]))[0, 0] == 0.97
     assert similarity_to_gold([""], [""])[0, 0] == 0
 
 
-def test_without_gold_answers_only_what_the_texts_show_is_proposed() -> None:
+def test_without_gold_answers_proposals_use_only_texts() -> None:
     def case(recall: bool | None, reteval: bool | None, texts: Texts) -> tuple[str | None, tuple[str, ...]]:
         found = propose_case(Verdicts(recall, reteval), texts)
         return found.case, found.others
@@ -93,17 +93,17 @@ def test_without_gold_answers_only_what_the_texts_show_is_proposed() -> None:
     assert Verdicts(NO, NO, YES).part
 
 
-def test_no_verdict_is_without_a_proposal_or_a_reason_why_there_is_none() -> None:
+def test_every_combination_of_verdicts_has_a_reason() -> None:
     for said in product((YES, NO, UNKNOWN), repeat=4):
         found = propose_case(Verdicts(*said), other)
         assert found.reason and (found.case is None or found.case in ANSWER_CASES)
-        # A failed comparison, and one that nobody disputes, are never sorted.
+        # Failed comparisons and agreements never get a case.
         assert found.case is None or Verdicts(*said).part, said
         if Verdicts(*said).part and None not in said:
             assert found.case is not None, said
 
 
-def test_a_confirmed_case_says_which_side_was_wrong_and_what_it_ought_to_have_said() -> None:
+def test_confirmed_case_corrects_the_wrong_verdict() -> None:
     part = Verdicts(NO, YES, YES, YES)
     assert [corrected_verdicts(case, part) for case in RECALL_FAILURES] == [(YES, YES)] * 3
     assert corrected_verdicts("K", part) == (NO, YES)
@@ -114,7 +114,7 @@ def test_a_confirmed_case_says_which_side_was_wrong_and_what_it_ought_to_have_sa
     assert [corrected_verdicts(case, unknown) for case in RETEVAL_FAILURES] == [(YES, NO), (YES, YES), (YES, YES)]
 
 
-def test_what_would_change_the_choice_comes_first() -> None:
+def test_cases_that_change_the_choice_rank_first() -> None:
     queries = [f"q{n}" for n in range(10)]
     recall = {
         run: {query: float(at < hits) for at, query in enumerate(queries)}
@@ -138,7 +138,7 @@ def test_what_would_change_the_choice_comes_first() -> None:
     st.lists(st.lists(st.sampled_from([0.0, 1.0, None]), min_size=4, max_size=4), min_size=2, max_size=4),
     st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.sampled_from([0.0, 1.0])), min_size=1, max_size=4),
 )
-def test_a_stake_is_what_scoring_everything_again_says(
+def test_stake_matches_a_full_recomputation(
     rows: list[list[float | None]], changes: list[tuple[int, int, float]]
 ) -> None:
     table = {f"run{at}": {f"q{column}": one for column, one in enumerate(row)} for at, row in enumerate(rows)}
@@ -152,7 +152,7 @@ def test_a_stake_is_what_scoring_everything_again_says(
         if corrected[run][query] != row[query]
     ]
     (found,) = rank_stakes({"R": table}, [new])
-    # A run that has no score at all is chosen by nobody, but stands at 0 where one counts.
+    # Skip runs without any score: a comparison never chooses them, but stakes count them as 0.
     if all(any(one is not None for one in row.values()) for row in table.values()):
         before, after = (compare_evaluations({"R": one}, samples=1).choices[0].chosen for one in (table, corrected))
         assert found.chooses_another == (sorted(before) != sorted(after))

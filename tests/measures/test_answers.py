@@ -1,4 +1,4 @@
-"""Answers as numbers: retrieval beside it, scores, correlation by query, judges beside people, and the choice."""
+"""Answer measures: text and retrieval scores, correlation by query, agreement with people, and system choice."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ words = st.lists(st.sampled_from(["the", "Röntgen", "1901", "x-ray", "U.S.", "w
         ("chrf", "bobby scot", "Bobby Scott", pytest.approx(0.86, abs=0.04)),
     ],
 )
-def test_a_judge_scores_an_answer(judge: str, answer: str, reference: str, value: float) -> None:
+def test_text_scores_match_known_values(judge: str, answer: str, reference: str, value: float) -> None:
     assert TEXT_SCORES[judge](answer, reference) == value
 
 
-def test_rouge_1_is_that_of_the_package() -> None:
+def test_rouge_1_matches_the_package() -> None:
     from rouge_score.rouge_scorer import RougeScorer
 
     program, of_lemmas = RougeScorer(["rouge1"]), SIMILARITIES["ROUGE-1"].scorer()
@@ -83,14 +83,14 @@ def test_rouge_1_is_that_of_the_package() -> None:
 
 
 @given(words, words)
-def test_scores_are_shares_and_whole_for_the_same_text(one: str, other: str) -> None:
+def test_scores_are_shares_and_one_for_equal_texts(one: str, other: str) -> None:
     for name, compare in TEXT_SCORES.items():
         assert 0 <= compare(one, other) <= 1
         assert not normalise_text(one) or compare(one, one) == pytest.approx(1), name
     assert not normalise_text(one) or contains_words(f"so {one} then", one)
 
 
-def test_the_best_reference_counts_and_no_reference_is_not_zero() -> None:
+def test_best_reference_counts_and_no_reference_gives_none() -> None:
     assert best_score(TEXT_SCORES["em"], "Bob", ["Ann", "bob"]) == 1
     assert best_score(TEXT_SCORES["em"], "Bob", []) is None
     assert best_score(TEXT_SCORES["em"], " ", ["the"]) == 0
@@ -105,7 +105,7 @@ def test_token_vectors_are_matched_greedily() -> None:
 # Recall, Precision and F1
 
 
-def test_one_gold_passage_at_rank_three_of_five_as_in_figure_1() -> None:
+def test_gold_passage_at_rank_three_of_five_matches_figure_1() -> None:
     found = score_retrieval(["a", "b", "gold", "c", "d", "e"], {"gold"}, 5)
     assert (found.recall, found.precision, found.f1) == (1, 0.2, pytest.approx(1 / 3))
     assert found.places == (2,) and found.has_gold
@@ -115,9 +115,7 @@ def test_one_gold_passage_at_rank_three_of_five_as_in_figure_1() -> None:
 @pytest.mark.parametrize(
     ("k", "recall", "precision", "f1"), [(1, 0.498, 0.498, 0.498), (5, 0.792, 0.158, 0.264), (10, 0.865, 0.0865, 0.157)]
 )
-def test_table_1_follows_from_recall_where_each_query_has_one_gold_passage(
-    k: int, recall: float, precision: float, f1: float
-) -> None:
+def test_table_1_follows_from_recall_with_one_gold_passage(k: int, recall: float, precision: float, f1: float) -> None:
     hits = round(recall * 1000)
     found = mean_retrieval_scores([score_retrieval(["g" if at < hits else "x"], {"g"}, k) for at in range(1000)])
     assert found.recall[0] == pytest.approx(recall, abs=5e-4)
@@ -126,7 +124,7 @@ def test_table_1_follows_from_recall_where_each_query_has_one_gold_passage(
     assert found.f1[0] == pytest.approx(recall * 2 / (k + 1))
 
 
-def test_nearly_the_same_text_counts_once_for_recall_and_each_time_for_precision() -> None:
+def test_near_copies_count_once_for_recall_and_each_for_precision() -> None:
     same = {"copy": ["g1"], "other copy": ["g1"], "stranger": ["not gold"]}
     found = score_retrieval(["copy", "other copy", "stranger", "g2"], {"g1", "g2"}, 4, same)
     assert (found.recall, found.precision, found.places) == (1, 0.75, (0, 1, 3))
@@ -135,7 +133,7 @@ def test_nearly_the_same_text_counts_once_for_recall_and_each_time_for_precision
         score_retrieval(["a"], set(), 5)
 
 
-def test_f1_at_a_depth_is_a_measure_of_labels_like_trec_evals() -> None:
+def test_f1_at_a_cutoff_follows_labels_and_min_rating() -> None:
     qrels = {"q": {"a": 2, "b": 1, "c": 0}, "none": {"a": 0}}
     run = {"q": {"a": 3.0, "c": 2.0, "b": 1.0}, "none": {"a": 1.0}}
     found = make_evaluator(["F1@2", "P@2", "R@2"], qrels)(run)
@@ -160,7 +158,7 @@ def test_failed_comparisons_are_left_out_and_skipped_queries_are_zero() -> None:
 # Correlation by query
 
 
-def test_table_2_at_depth_1_comes_out_of_its_counts() -> None:
+def test_table_2_at_depth_1_is_reproduced_from_its_counts() -> None:
     groups = {"both": 1333, "recall": 106, "reteval": 539, "neither": 911}
     kinds = [kind for kind, number in groups.items() for _ in range(number)]
     recall = {f"q{at}": float(kind in ("both", "recall")) for at, kind in enumerate(kinds)}
@@ -175,7 +173,7 @@ def test_table_2_at_depth_1_comes_out_of_its_counts() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 0.5, 1]), st.sampled_from([0, 0.25, 1])), min_size=3, max_size=30))
-def test_the_correlation_is_scipys_and_its_samples_are_those_of_queries(pairs: list[tuple[float, float]]) -> None:
+def test_correlation_by_query_matches_scipy(pairs: list[tuple[float, float]]) -> None:
     one, other = ({f"q{at}": pair[side] for at, pair in enumerate(pairs)} for side in (0, 1))
     found = correlate_queries(one, other, samples=20).spearman
     if len(set(one.values())) == 1 or len(set(other.values())) == 1:
@@ -184,16 +182,16 @@ def test_the_correlation_is_scipys_and_its_samples_are_those_of_queries(pairs: l
     assert found.value == pytest.approx(spearmanr(list(one.values()), list(other.values())).statistic)
 
 
-def test_what_only_one_side_says_is_counted_and_left_out() -> None:
+def test_queries_known_to_one_side_are_counted_and_left_out() -> None:
     found = correlate_queries({"a": 1, "b": 0, "c": None, "d": 1}, {"a": 1, "b": 0, "c": 1, "e": 0})
     assert (found.queries, found.unknown, found.spearman.value) == (2, 3, pytest.approx(1))
     assert "0" in (correlate_queries({}, {}).spearman.undefined or "")
 
 
-# Judges beside people
+# Agreement with people
 
 
-def test_agreement_is_that_of_the_cross_table_and_what_failed_is_left_out() -> None:
+def test_agreement_matches_the_cross_table_without_failures() -> None:
     said = [1, 1, 0, 0, 1, None, 0, 1]
     people = [True, False, False, True, True, True, False, True]
     found = against_people(said, people)
@@ -209,7 +207,7 @@ def test_agreement_is_that_of_the_cross_table_and_what_failed_is_left_out() -> N
     assert against_people([], []).accuracy.undefined
 
 
-def test_answers_to_one_question_are_drawn_together() -> None:
+def test_answers_to_a_question_are_resampled_together() -> None:
     people, said = [True, False] * 100, [1.0] * 100 + [0.0] * 100
     alone = against_people(said, people)
     together = against_people(said, people, [at // 20 for at in range(200)])
@@ -218,7 +216,7 @@ def test_answers_to_one_question_are_drawn_together() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]), st.booleans()), min_size=1, max_size=30))
-def test_the_threshold_curve_is_what_verdicts_at_each_threshold_give(pairs: list[tuple[float, bool]]) -> None:
+def test_threshold_curve_matches_verdicts_at_each_threshold(pairs: list[tuple[float, bool]]) -> None:
     scores, people = [one for one, _ in pairs], [truth for _, truth in pairs]
     curve = threshold_curve(scores, people)
     for point in curve:
@@ -231,7 +229,7 @@ def test_the_threshold_curve_is_what_verdicts_at_each_threshold_give(pairs: list
     assert sum((one >= chosen) == truth for one, truth in pairs) == max(accuracies)
 
 
-def test_a_threshold_is_tested_on_questions_that_it_was_not_chosen_on() -> None:
+def test_threshold_is_tested_on_held_out_questions() -> None:
     dice = np.random.default_rng(0)
     questions = [at // 4 for at in range(400)]
     people = [bool(one) for one in dice.random(400) < 0.5]
@@ -244,14 +242,14 @@ def test_a_threshold_is_tested_on_questions_that_it_was_not_chosen_on() -> None:
     assert halves_test([1.0], [True], 0.5) is None
 
 
-# The choice of a system
+# Choice of a system
 
 
 def board(**hits: float) -> dict[str, dict[str, float | None]]:
     return {run: {f"q{at:02}": float(at < share * 20) for at in range(20)} for run, share in hits.items()}
 
 
-def test_two_evaluations_that_choose_differently_say_what_that_costs() -> None:
+def test_different_choices_report_their_loss() -> None:
     nist, judge = board(a=0.9, b=0.5, c=0.2), board(a=0.5, b=0.8, c=0.2, d=1)
     judge["c"]["q00"] = None
     found = compare_evaluations({"NIST": nist, "judge": judge})
@@ -265,7 +263,7 @@ def test_two_evaluations_that_choose_differently_say_what_that_costs() -> None:
     assert by_judge.kendall.value == pytest.approx(1 / 3)
 
 
-def test_evaluations_share_queries_or_keep_their_own_and_a_skipped_query_is_zero() -> None:
+def test_evaluations_use_common_or_own_queries_with_skipped_as_zero() -> None:
     one, other = board(a=1, b=0.5), board(a=0.5, b=0.5)
     del other["a"]["q00"]
     other = {run: {query: one for query, one in row.items() if query < "q10"} for run, row in other.items()}
@@ -288,7 +286,7 @@ def test_evaluations_share_queries_or_keep_their_own_and_a_skipped_query_is_zero
     ["[1]", " [1, 2]", "[1][3]", " [2-4]", "[^1^]", "【4†source】", "⁶", "¹²", "<sup>1</sup>", " [citation:3]",
      " [doc 2, doc 3]", "[[1]](https://example.org/a)", "[d_v2.1_doc_12#4]", "[citation needed]"],
 )  # fmt: skip
-def test_citation_marks_are_no_part_of_an_answer(mark: str) -> None:
+def test_citation_marks_are_removed_from_answers(mark: str) -> None:
     answer = f"Lake Chad{mark}. It lies{mark} in Africa."
     assert normalise_text(answer) == normalise_text("Lake Chad. It lies in Africa.")
     for name in ("em", "f1", "rouge1", "bleu", "chrf"):
@@ -296,7 +294,7 @@ def test_citation_marks_are_no_part_of_an_answer(mark: str) -> None:
     assert TEXT_SCORES["contains"](answer, "lake chad")
 
 
-def test_punctuation_parts_words_but_for_numbers_and_abbreviations() -> None:
+def test_punctuation_splits_words_except_in_numbers_and_abbreviations() -> None:
     assert contains_words("Paris-born people say Paris/Lutetia", "Lutetia") and contains_words(
         "It was 1665–1666", "1666"
     )
@@ -306,4 +304,4 @@ def test_punctuation_parts_words_but_for_numbers_and_abbreviations() -> None:
         and normalise_text("10⁶") == "10⁶"
         and not contains_words("It is 3.5", "3")
     )
-    assert normalise_text("[1]") == "1", "a text of a mark alone is not empty"
+    assert normalise_text("[1]") == "1", "a citation mark alone is kept"

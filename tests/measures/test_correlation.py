@@ -1,4 +1,4 @@
-"""Leaderboard correlation: published numbers, definitions, and what must hold for any board."""
+"""Leaderboard correlation: published numbers, definitions, and general properties."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def board(scores: list[float] | list[int]) -> dict[str, float]:
 
 
 def brute_force_tau_ap(estimate: Mapping[str, float], reference: Mapping[str, float]) -> float:
-    """Yilmaz et al. 2008, equation for tau_AP, word for word; no ties."""
+    """Yilmaz et al. 2008, equation for tau_AP, implemented literally; no ties."""
     order = sorted(estimate, key=lambda system: -estimate[system])
     total = 0.0
     for i in range(1, len(order)):
@@ -45,7 +45,7 @@ def brute_force_tau_ap(estimate: Mapping[str, float], reference: Mapping[str, fl
 
 
 def expected_tau_ap(estimate: dict[str, float], reference: dict[str, float]) -> float:
-    """The mean over every way to break every tie of both boards."""
+    """The mean over all ways to break the ties of both leaderboards."""
 
     def untied(scores: dict[str, float]) -> list[dict[str, float]]:
         groups = [
@@ -78,7 +78,7 @@ def test_rubric_labels_against_nist_on_dl20(shared_data: Path) -> None:
 
 
 @given(score_lists, st.randoms(use_true_random=False))
-def test_without_ties_it_is_scipys_and_ties_do_not_matter(scores: list[int], random: Random) -> None:
+def test_correlations_without_ties_match_scipy_for_any_tie_rule(scores: list[int], random: Random) -> None:
     a = board(scores)
     b = board(random.sample(scores, len(scores)))
     found = correlate_scores(a, b)
@@ -94,7 +94,7 @@ def test_without_ties_it_is_scipys_and_ties_do_not_matter(scores: list[int], ran
 
 @given(tied_lists)
 @settings(max_examples=examples(40))
-def test_with_ties_average_is_scipys_and_the_expected_tau_ap(pairs: list[tuple[int, int]]) -> None:
+def test_correlations_with_ties_match_scipy_and_expected_tau_ap(pairs: list[tuple[int, int]]) -> None:
     a, b = board([x for x, _ in pairs]), board([y for _, y in pairs])
     found = correlate_scores(a, b)
     if found.undefined is not None:
@@ -116,7 +116,7 @@ def test_only_common_systems_count() -> None:
 
 
 @pytest.mark.parametrize("ties", ["average", "random"])
-def test_too_few_systems_or_a_constant_board_is_undefined(ties: str) -> None:
+def test_correlation_of_few_systems_or_constant_scores_is_undefined(ties: str) -> None:
     for a, b, systems, why in (
         (board([1, 2]), board([1, 2]), 2, "at least 3"),
         ({}, board([1, 2]), 0, "at least 3"),
@@ -131,7 +131,7 @@ def test_too_few_systems_or_a_constant_board_is_undefined(ties: str) -> None:
         assert {found.spearman, found.kendall, found.tau_ap, found.pearson} == {None}
 
 
-def test_random_ties_repeat_with_the_seed() -> None:
+def test_random_ties_depend_only_on_the_seed() -> None:
     a, b = board([1, 1, 1, 2, 2]), board([1, 2, 2, 3, 3])
     assert correlate_scores(a, b, ties="random", seed=1) == correlate_scores(a, b, ties="random", seed=1)
     assert correlate_scores(a, b, ties="random", seed=1) != correlate_scores(a, b, ties="random", seed=2)
@@ -156,7 +156,7 @@ def test_overlapping_error_bars_are_ties_from_the_top_down() -> None:
     assert everyone.undefined is not None
 
 
-def test_input_that_gives_no_correlation_is_refused() -> None:
+def test_invalid_correlation_input_is_refused() -> None:
     good = board([1, 2, 3])
     with refusal("score-not-finite"):
         correlate_scores({**good, "s00": math.nan}, good)
@@ -185,7 +185,7 @@ def test_equal_systems_stay_tied_in_every_sample() -> None:
     assert samples.min() == pytest.approx(1)
 
 
-def test_the_interval_contains_the_point_estimate_and_narrows_with_queries() -> None:
+def test_interval_contains_the_estimate_and_narrows_with_queries() -> None:
     widths = {}
     for queries in (10, 250):
         a, b = per_query(12, queries, 0.5, seed=1), per_query(12, queries, 0.5, seed=2)
@@ -213,7 +213,7 @@ def test_each_sample_is_the_correlation_of_resampled_means() -> None:
         assert {round(float(value), 9) for value in drawn[name]} == expected
 
 
-def test_both_boards_see_the_same_draw() -> None:
+def test_both_leaderboards_use_the_same_resampled_queries() -> None:
     """b is a shifted by a constant for every query, so only a common draw keeps Pearson at 1."""
     a = per_query(6, 15, 1.0, seed=3)
     b = {system: {query: 5 + score for query, score in scores.items()} for system, scores in a.items()}
@@ -221,7 +221,7 @@ def test_both_boards_see_the_same_draw() -> None:
 
 
 def test_skipped_queries_in_a_bootstrap() -> None:
-    """A system that answers one easy query leads where skipped queries are ignored, else trails."""
+    """A system that answers one easy query leads if skipped queries are ignored, and trails otherwise."""
     a = {
         "s0": {f"q{i}": 0.3 for i in range(9)},
         "s1": {f"q{i}": 0.6 for i in range(9)},
@@ -233,7 +233,7 @@ def test_skipped_queries_in_a_bootstrap() -> None:
     assert np.nanquantile(zero, 0.75) < 0
 
 
-def test_a_bootstrap_without_enough_to_draw_from_has_no_interval() -> None:
+def test_bootstrap_of_too_little_data_has_no_interval() -> None:
     two = per_query(2, 10, 0.1, seed=0)
     assert bootstrap_intervals(two, two) == {"spearman": None, "kendall": None}
     one_query = per_query(5, 1, 0.1, seed=0)
@@ -243,7 +243,7 @@ def test_a_bootstrap_without_enough_to_draw_from_has_no_interval() -> None:
     assert bootstrap_intervals({}, {}) == {"spearman": None, "kendall": None}
 
 
-def test_a_bootstrap_repeats_with_its_seed() -> None:
+def test_bootstrap_depends_only_on_its_seed() -> None:
     a, b = per_query(6, 12, 0.5, seed=1), per_query(6, 12, 0.5, seed=2)
     assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) == bootstrap_intervals(a, b, ALL, samples=100, seed=5)
     assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) != bootstrap_intervals(a, b, ALL, samples=100, seed=6)
@@ -261,7 +261,7 @@ def slow_tau_gap(estimate: Mapping[str, float], reference: Mapping[str, float]) 
 
 
 def slow_tauap_b(a: Mapping[str, float], b: Mapping[str, float]) -> float:
-    """tau_AP with ties, both ways: over the systems that have others above them, the share of these in order."""
+    """tau_AP with ties, symmetric: mean share of higher systems in order, over systems that have higher ones."""
 
     def one_way(x: Mapping[str, float], y: Mapping[str, float]) -> float:
         shares = []
@@ -291,7 +291,7 @@ def test_further_coefficients_follow_their_definitions(pairs: list[tuple[int, in
     )
 
 
-def test_further_coefficients_of_few_systems_are_undefined_and_others_are_unknown() -> None:
+def test_coefficients_of_few_systems_are_undefined_and_unknown_names_refused() -> None:
     a, b = board([3, 2, 1, 0]), board([4, 2, 1, 3])
     assert correlate_by(["tau_gap", "kendall@2", "kendall@10"], a, b) == {
         "tau_gap": pytest.approx(slow_tau_gap(a, b)), "kendall@2": None, "kendall@10": pytest.approx(1 / 3),

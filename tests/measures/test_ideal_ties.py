@@ -1,4 +1,4 @@
-"""Ties of alpha_nDCG's greedy ideal, broken as NIST's ndeval breaks them: the greatest passage id first."""
+"""Ties of alpha_nDCG's greedy ideal, broken as in NIST's ndeval: the greatest passage id first."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ INTENTS = {
 }
 
 
-def test_the_greatest_id_comes_first_among_passages_of_equal_gain() -> None:
-    """All three answer two questions. From c on both others add one and a half; from a on, b would add two."""
+def test_greatest_id_comes_first_among_passages_of_equal_gain() -> None:
+    """All passages answer two questions. After c, each other passage adds 1.5; after a, b would add 2."""
     ideal = 2 + 1.5 / math.log2(3) + 1.5 / 2
     run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     found = 2 + 2 / math.log2(3) + 1 / 2

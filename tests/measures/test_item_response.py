@@ -1,4 +1,4 @@
-"""Item response: the model's identities, its gradient, what a fit finds again, and what it must not depend on."""
+"""Item response: identities of the model, its gradient, recovery of parameters, and invariances."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def item(d: float, b: float, g: float) -> Items:
     return Items(np.array([d]), np.array([b]), np.array([g]))
 
 
-def test_information_is_what_the_specification_computes_by_hand() -> None:
+def test_information_matches_values_computed_by_hand() -> None:
     assert answer_information(np.array([0.0]), PLAIN)[0, 0] == pytest.approx(0.15)
     assert most_informative_ability(PLAIN)[0] == pytest.approx(0.312, abs=5e-4)
     assert answer_information(most_informative_ability(PLAIN), PLAIN)[0, 0] == pytest.approx(0.1547, abs=5e-5)
@@ -54,26 +54,24 @@ def test_information_is_what_the_specification_computes_by_hand() -> None:
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.floats(0.05, 4), st.floats(-4, 4), st.floats(0, 0.5), st.floats(-6, 6))
-def test_information_is_the_squared_slope_over_the_variance_and_highest_at_the_peak(
-    d: float, b: float, g: float, at: float
-) -> None:
+def test_information_is_squared_slope_over_variance_and_peaks(d: float, b: float, g: float, at: float) -> None:
     one, h = item(d, b, g), 1e-5
     low, mid, high = answer_probability(np.array([at - h, at, at + h]), one)[:, 0]
     told = answer_information(np.array([at]), one)[0, 0]
-    # A probability that is nearly 1 has no digits left to tell a slope or a variance by.
+    # Near 1, a probability has too few digits left for a slope or a variance.
     if mid < 1 - 1e-6:
         assert told == pytest.approx(((high - low) / (2 * h)) ** 2 / (mid * (1 - mid)), rel=1e-4, abs=1e-8)
     assert told <= answer_information(most_informative_ability(one), one)[0, 0] * (1 + 1e-12)
 
 
-def test_far_from_an_item_information_is_none_rather_than_undefined() -> None:
+def test_information_far_from_an_item_is_zero() -> None:
     sharp = Items(np.array([4.0, 4.0]), np.array([0.0, 0.0]), np.array([0.0, 0.25]))
     assert np.allclose(answer_information(np.array([-900.0, 900.0]), sharp), 0)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("model", get_args(ResponseModel))
-def test_the_gradient_is_that_of_finite_differences(model: ResponseModel, estimator: EstimatorName) -> None:
+def test_gradient_matches_finite_differences(model: ResponseModel, estimator: EstimatorName) -> None:
     rng = np.random.default_rng(3)
     made = exam(12, seed=2)
     made.responses[rng.random(made.responses.shape) < 0.2] = np.nan
@@ -90,7 +88,7 @@ def test_the_gradient_is_that_of_finite_differences(model: ResponseModel, estima
     assert np.allclose(gradient, by_hand, rtol=1e-6, atol=1e-5)
 
 
-def test_the_value_without_priors_is_the_log_likelihood_of_the_cells_that_were_answered() -> None:
+def test_objective_without_priors_is_the_log_likelihood_of_answers() -> None:
     made = exam(20)
     made.responses[:, 3] = np.nan
     made.responses[5] = np.nan
@@ -108,9 +106,7 @@ def test_the_value_without_priors_is_the_log_likelihood_of_the_cells_that_were_a
 
 
 @pytest.mark.parametrize(("items", "ability", "b_low"), [(148, 0.97, 0.7), (515, 0.98, 0.7)])
-def test_abilities_are_found_again_and_of_discrimination_as_much_as_there_is(
-    items: int, ability: float, b_low: float
-) -> None:
+def test_fit_recovers_abilities_and_item_parameters(items: int, ability: float, b_low: float) -> None:
     made = exam(items, seed=11)
     found = fit_responses(made.responses, made.design, starts=1)
     assert found.converged
@@ -126,7 +122,7 @@ def test_abilities_are_found_again_and_of_discrimination_as_much_as_there_is(
     assert told.aic == pytest.approx(2 * (3 * items + 11) - 2 * found.log_likelihood)
 
 
-def test_the_papers_estimator_shows_how_much_its_bounds_hold() -> None:
+def test_paper_estimator_reports_parameters_at_its_bounds() -> None:
     made = exam(148, seed=5)
     found = fit_responses(made.responses, made.design, estimator="paper", starts=1)
     held = {kind: flags.mean() for kind, flags in found.at_bound.items()}
@@ -137,7 +133,7 @@ def test_the_papers_estimator_shows_how_much_its_bounds_hold() -> None:
     assert correlation(found.theta, made.theta) >= 0.97
 
 
-def test_what_students_and_items_are_called_and_in_which_order_they_come_changes_nothing() -> None:
+def test_order_of_examinees_and_items_does_not_change_the_fit() -> None:
     made = exam(60, seed=4)
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(63), rng.permutation(60)
@@ -148,7 +144,7 @@ def test_what_students_and_items_are_called_and_in_which_order_they_come_changes
     assert np.allclose(answer_probability(other.theta, other.items), first.chances[np.ix_(rows, columns)], atol=2e-3)
 
 
-def test_constants_that_move_between_factors_change_neither_chances_nor_what_is_reported() -> None:
+def test_constants_moved_between_factors_do_not_change_reports() -> None:
     made = exam(40)
     found = fit_responses(made.responses, made.design, starts=1)
     moved = found.parts.copy()
@@ -168,9 +164,7 @@ def test_constants_that_move_between_factors_change_neither_chances_nor_what_is_
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("model", get_args(ResponseModel))
-def test_items_and_students_that_are_all_right_all_wrong_or_missing_give_finite_numbers(
-    model: ResponseModel, estimator: EstimatorName
-) -> None:
+def test_uniform_or_missing_responses_give_finite_numbers(model: ResponseModel, estimator: EstimatorName) -> None:
     made = exam(30, seed=8)
     answers = made.responses
     answers[0], answers[1] = 1, 0
@@ -197,7 +191,7 @@ def test_missing_answers_are_not_wrong_answers() -> None:
     assert as_missing > as_wrong + 0.5
 
 
-def test_components_that_the_students_cannot_tell_apart_are_refused_by_name() -> None:
+def test_inseparable_factors_are_refused_by_name() -> None:
     everything = students()
     assert factor_design(everything).rank == 3 + 7 + 3 - 2
     tied = {"llm": ["A", "A", "B", "B", "C"], "retrieval": ["bm25", "dpr", "bm25", "dpr", "oracle"]}
@@ -211,12 +205,12 @@ def test_components_that_the_students_cannot_tell_apart_are_refused_by_name() ->
         factor_design({})
 
 
-def test_an_exam_without_answers_is_refused() -> None:
+def test_exam_without_answers_is_refused() -> None:
     with refusal("no-answers"):
         fit_responses(np.full((3, 4), np.nan), flat_design(list("abc")))
 
 
-def test_a_bootstrap_is_repeatable_and_its_intervals_hold_the_estimate() -> None:
+def test_bootstrap_is_repeatable_and_gives_intervals() -> None:
     made = exam(60, seed=6)
     found = fit_responses(made.responses, made.design, starts=1)
     draws = bootstrap_items(made.responses, found, 12, seed=1)
@@ -233,14 +227,14 @@ def test_a_bootstrap_is_repeatable_and_its_intervals_hold_the_estimate() -> None
 @pytest.mark.parametrize(
     "rows", [[[1, 0, 1]] * 3, [[1] * 4] * 5, [[1, 1, 1], [0, 0, 0], [1, 1, 1]], [[1] * 6, [0] * 6], [[1, 0, 1]]]
 )
-def test_draws_that_all_agree_give_no_interval(rows: list[list[int]]) -> None:
+def test_identical_draws_give_no_interval(rows: list[list[int]]) -> None:
     names = [f"s{at}" for at in range(len(rows))]
     told = analyse_responses(names, [f"i{at}" for at in range(len(rows[0]))], np.array(rows, float), held_out=False)
     assert [(row.ability.low, row.ability.high) for row in told.students] == [(None, None)] * len(rows)
     assert any("interval" in remark for remark in told.remarks)
 
 
-def test_levels_that_answered_alike_have_no_interval_beside_others_that_have_one() -> None:
+def test_levels_with_identical_answers_have_no_interval() -> None:
     table = (np.random.default_rng(0).random((6, 40)) < 0.6).astype(float)
     table[3:] = table[:3]
     factors = {f"s{at}": {"model": "abc"[at % 3], "icl": str(at // 3)} for at in range(6)}
@@ -251,7 +245,7 @@ def test_levels_that_answered_alike_have_no_interval_beside_others_that_have_one
     assert told.components[-1].difference == BoundedNumber(told.components[-1].difference.value)
 
 
-def test_a_share_of_all_or_of_none_has_a_wide_interval() -> None:
+def test_wilson_interval_matches_published_values() -> None:
     # Newcombe, Statistics in Medicine 17, 1998, table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
     for right, answered, low, high in ((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611),
                                        (1, 29, 0.0061, 0.1718), (4, 4, 0.5101, 1)):  # fmt: skip
@@ -259,7 +253,7 @@ def test_a_share_of_all_or_of_none_has_a_wide_interval() -> None:
     assert wilson_interval(0, 0) is None
 
 
-def test_standard_errors_of_items_are_those_of_repeated_exams() -> None:
+def test_item_standard_errors_match_repeated_exams() -> None:
     made = exam(150, seed=3, model="2pl")
     rng = np.random.default_rng(0)
     chances = answer_probability(made.theta, made.items)

@@ -1,4 +1,4 @@
-"""What items are worth, which criterion finds planted bad ones, and what a shorter exam does."""
+"""Item quality criteria, detection of planted faults, and shorter exams."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BAD = 22
 
 
 def with_bad_items(seed: int) -> np.ndarray:
-    """Answers to 148 items of which the first 22 are answered at random, whatever the ability."""
+    """Return answers to 148 items, the first 22 of which are answered at random."""
     made = exam(148, seed)
     rng = np.random.default_rng(1000 + seed)
     made.responses[:, :BAD] = rng.random((63, BAD)) < rng.uniform(0.25, 0.6, BAD)
@@ -38,7 +38,7 @@ def with_bad_items(seed: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def found_bad() -> dict[ItemCriterion, int]:
-    """How many of the 22 bad items are among the lowest 22, by criterion."""
+    """Count the bad items among the lowest 22, by criterion."""
     made = exam(148, 3)
     rows = item_worth(with_bad_items(3), fit_responses(with_bad_items(3), made.design, starts=1), NAMES)
     bad = set(NAMES[:BAD])
@@ -48,13 +48,13 @@ def found_bad() -> dict[ItemCriterion, int]:
     }
 
 
-def test_information_and_item_rest_find_items_that_are_answered_at_random(found_bad: dict[ItemCriterion, int]) -> None:
-    # By chance 22 of 148 would hold 3.3 of the 22.
+def test_information_and_item_rest_find_randomly_answered_items(found_bad: dict[ItemCriterion, int]) -> None:
+    # By chance, the lowest 22 of 148 items would include 3.3 bad items.
     assert found_bad["information"] >= 11
     assert found_bad["item-rest"] >= 8
 
 
-def test_each_fault_of_an_item_has_a_reason_of_its_own() -> None:
+def test_each_item_fault_has_a_distinct_reason() -> None:
     made = exam(40, seed=2)
     faults = {
         "key": (made.theta < 0.2).astype(float),
@@ -73,7 +73,7 @@ def test_each_fault_of_an_item_has_a_reason_of_its_own() -> None:
     assert len(reasons - {""}) == len(faults)
 
 
-def test_planted_items_are_found_by_what_follows_ability_and_the_answers_stay_as_they_are() -> None:
+def test_planted_faults_are_found_without_changing_the_answers() -> None:
     made = exam(148, seed=4)
     made.responses[:9, :40] = np.nan
     before = made.responses.copy()
@@ -86,7 +86,7 @@ def test_planted_items_are_found_by_what_follows_ability_and_the_answers_stay_as
             30,
         ) and row.planted * row.last / row.items == pytest.approx(3.04, abs=0.01)
         assert max(row.found.values()) > 2 * 3.04, row.fault
-    # The criterion of the paper misses a wrong key altogether; the other two hardly ever do.
+    # The paper's criterion misses wrong keys; the other two find most of them.
     wrong = found["key wrong"].found
     assert wrong["d"] < 3 and wrong["information"] > 11 and wrong["item-rest"] > 11
 
@@ -100,7 +100,7 @@ def test_item_rest_is_the_correlation_with_the_other_answers() -> None:
         assert found == pytest.approx(correlation(answers[seen, i], rest))
 
 
-def test_an_exam_is_made_shorter_step_by_step_and_nothing_is_removed() -> None:
+def test_exam_is_shortened_stepwise_without_changing_answers() -> None:
     answers = with_bad_items(5)
     before = answers.copy()
     found = improve_items(answers, exam(148).design, NAMES, drop=20, steps=2)
@@ -109,7 +109,7 @@ def test_an_exam_is_made_shorter_step_by_step_and_nothing_is_removed() -> None:
     assert [len(step.dropped) for step in found.steps] == [30, 24, 0]
     assert len({row.item for row in found.retire}) == 54 and found.stopped == ""
     assert found.steps[0].ranking == 1 and (found.steps[-1].ranking or 0) > 0.9
-    # On one scale what is left tells more on average, for that is how it was chosen.
+    # On a common scale, the remaining items are more informative, because they were chosen for it.
     assert found.steps[-1].information > found.steps[0].information
     assert found.steps[0].curve.shape == GRID.shape
     assert found.held_out is not None and found.held_out.students == 32
@@ -120,7 +120,7 @@ def test_an_exam_is_made_shorter_step_by_step_and_nothing_is_removed() -> None:
     }
 
 
-def test_an_exam_is_not_made_shorter_than_thirty_items() -> None:
+def test_exam_is_not_shortened_below_thirty_items() -> None:
     made = exam(36, seed=4)
     found = improve_items(made.responses, made.design, NAMES[:36], drop=10, steps=9, criterion="d")
     assert found.steps[-1].items == 32 and len(found.retire) == 4
@@ -129,7 +129,7 @@ def test_an_exam_is_not_made_shorter_than_thirty_items() -> None:
     assert short.retire == [] and mentions(short.stopped, "20")
 
 
-def test_items_of_the_same_worth_go_in_the_order_of_their_ids() -> None:
+def test_equal_items_are_retired_in_id_order() -> None:
     made = exam(40, seed=4)
     answers = np.repeat(made.responses[:, :1], 40, axis=1)
     names = [f"item {i:03}" for i in reversed(range(40))]
@@ -138,19 +138,19 @@ def test_items_of_the_same_worth_go_in_the_order_of_their_ids() -> None:
 
 
 @pytest.mark.parametrize("drop", [0.0, -1.0, 100.0])
-def test_a_share_that_drops_nothing_or_everything_is_refused(drop: float) -> None:
+def test_drop_share_of_nothing_or_everything_is_refused(drop: float) -> None:
     made = exam(40)
     with refusal("share-out-of-range"):
         improve_items(made.responses, made.design, NAMES[:40], drop)
 
 
-def test_too_few_students_have_no_other_half_to_look_at() -> None:
+def test_few_examinees_give_no_held_out_half() -> None:
     made = exam(40)
     few = made.responses[:8]
     assert improve_items(few, design_of(list("abcdefgh"), None), NAMES[:40], steps=1).held_out is None
 
 
-def test_a_fit_on_another_scale_has_the_same_chances() -> None:
+def test_rescaled_fit_has_the_same_chances() -> None:
     made = exam(40)
     found = fit_responses(made.responses, made.design, starts=1)
     theta, items = link_scale(found, 3 * found.theta + 1)
@@ -161,7 +161,7 @@ def test_a_fit_on_another_scale_has_the_same_chances() -> None:
     assert link_scale(level, found.theta)[1].d == pytest.approx(found.items.d)
 
 
-def test_all_of_it_comes_as_one_record() -> None:
+def test_analysis_record_has_all_results() -> None:
     made = exam(30, seed=6)
     names = [f"s{i}" for i in range(63)]
     levels = students()

@@ -27,11 +27,11 @@ def test_lsat6_gives_the_published_parameters_and_likelihood() -> None:
     assert found.items.b == pytest.approx([-3.359, -1.370, -0.280, -1.866, -3.126], abs=2e-3)
     assert (found.items.g == 0).all()
     assert found.theta[-1] == found.theta.max() and found.theta[0] == found.theta.min()
-    # Five items tell little: what is not known of ability stays near the spread of the students.
+    # Five items tell little: the error of ability stays near the spread of the examinees.
     assert ((found.theta_error > 0.6) & (found.theta_error < 1)).all()
 
 
-def test_one_discrimination_for_all_fits_lsat6_worse_and_guessing_stays_finite() -> None:
+def test_1pl_fits_lsat6_worse_and_3pl_stays_finite() -> None:
     two = fit_marginal(lsat6())
     one = fit_marginal(lsat6(), "1pl")
     three = fit_marginal(lsat6(), "3pl")
@@ -39,7 +39,7 @@ def test_one_discrimination_for_all_fits_lsat6_worse_and_guessing_stays_finite()
     assert np.isfinite(three.items.b).all() and ((three.items.g > 0.1) & (three.items.g < 0.3)).all()
 
 
-def test_answers_that_are_missing_do_not_move_the_items() -> None:
+def test_missing_answers_barely_change_item_parameters() -> None:
     answers = lsat6()
     hidden = answers.copy()
     hidden[np.random.default_rng(0).random(answers.shape) < 0.1] = np.nan
@@ -54,7 +54,7 @@ def graded_answers(items: GradedItems, theta: np.ndarray, seed: int) -> np.ndarr
     return answers
 
 
-def test_graded_items_are_found_again() -> None:
+def test_graded_fit_recovers_items_and_abilities() -> None:
     rng = np.random.default_rng(0)
     items = GradedItems(np.exp(rng.normal(0, 0.4, 8)), np.sort(rng.normal(0, 1, (8, 5)), axis=1))
     theta = rng.normal(size=800)
@@ -66,14 +66,14 @@ def test_graded_items_are_found_again() -> None:
     assert (np.diff(found.items.b, axis=1) > 0).all()
 
 
-def test_levels_that_nobody_reached_have_a_place_above_the_others() -> None:
+def test_unreached_levels_lie_above_the_others() -> None:
     rng = np.random.default_rng(1)
     found = fit_graded(rng.integers(0, 3, (200, 4)).astype(float))
     assert np.isfinite(found.items.b).all() and (np.diff(found.items.b, axis=1) > 0).all()
     assert (graded_chances(np.array([0.0]), found.items)[0, :, 3:].sum(axis=1) < 0.2).all()
 
 
-def test_one_level_alone_is_the_model_of_right_and_wrong() -> None:
+def test_single_level_equals_the_binary_model() -> None:
     d, b = np.array([0.7, 1.8]), np.array([-0.5, 1.2])
     at = np.linspace(-2, 2, 9)
     plain = answer_information(at, Items(d, b, np.zeros(2)))

@@ -1,4 +1,4 @@
-"""Measures: trec_eval's own numbers, real runs, and the cases in which trec_eval itself would die."""
+"""Measures: trec_eval's own numbers, real runs, and inputs that crash trec_eval."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TREC_NAMES = {
 
 
 def evaluate(measures: list[str], qrels: Qrels, run: RunScores, min_rating: int = 1) -> MeasureScores:
-    """One run on qrels."""
+    """Evaluate one run on qrels."""
     return make_evaluator(measures, qrels, min_rating)(run)
 
 
@@ -80,7 +80,7 @@ def read_expected(path: Path) -> dict[str, dict[str, float]]:
     ("qrels_file", "output", "min_rating"),
     [("qrels.test", "out.test.aq", 1), ("qrels.rel_level", "out.test.aql", 2)],
 )
-def test_trec_eval_own_numbers(shared_data: Path, qrels_file: str, output: str, min_rating: int) -> None:
+def test_measures_match_trec_eval_output(shared_data: Path, qrels_file: str, output: str, min_rating: int) -> None:
     """Per query and on average, for binary qrels and for graded ones with -1 at trec_eval -l 2."""
     folder = shared_data / "trec-eval"
     expected = read_expected(folder / output)
@@ -94,7 +94,7 @@ def test_trec_eval_own_numbers(shared_data: Path, qrels_file: str, output: str, 
 
 
 @pytest.mark.parametrize(("qrels_file", "output"), [("qrels.test", "out.test.aq"), ("qrels.rel_level", "out.test.aql")])
-def test_judged_is_what_trec_eval_does_not_call_unjudged(shared_data: Path, qrels_file: str, output: str) -> None:
+def test_judged_complements_trec_evals_unjudged(shared_data: Path, qrels_file: str, output: str) -> None:
     folder = shared_data / "trec-eval"
     expected = read_expected(folder / output)
     qrels, run = read_qrels(folder / qrels_file), read_run(folder / "results.test")
@@ -131,7 +131,7 @@ def test_skipped_queries_count_zero_in_the_reference_leaderboard(shared_data: Pa
             assert ignoring == pytest.approx(expected * 25 / 20, abs=1e-4)
 
 
-def test_min_rating_moves_binary_measures_only() -> None:
+def test_min_rating_affects_only_binary_measures() -> None:
     qrels = {"q": {"a": 1, "b": 3}}
     run = {"q": {"a": 2.0, "b": 1.0}}
     names = ["RR", "P@5", "nDCG"]
@@ -153,12 +153,12 @@ def test_rr_with_a_cutoff_is_0_below_the_cutoff() -> None:
             "RR@10": pytest.approx(deep), "RR(rel=2)@10": pytest.approx(deep), "RR@3": pytest.approx(shallow),
             "RR(rel=3)@10": 0.0,
         }  # fmt: skip
-    # The min rating counts for the cut measure as for the whole one.
+    # The min rating also applies to the measure with a cutoff.
     strict = evaluate(["RR@10"], {"q": {"d01": 1, "d02": 2}}, ranking, min_rating=2)
     assert strict == {"RR@10": {"q": 0.5}}
 
 
-def test_a_level_in_the_name_beats_the_min_rating() -> None:
+def test_level_in_the_name_overrides_the_min_rating() -> None:
     qrels = {"q": {"a": 1, "b": 2, "c": 3}}
     run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     scores = evaluate(["P(rel=2)@5", "P@5"], qrels, run, min_rating=3)
@@ -172,7 +172,7 @@ def test_only_queries_with_both_qrels_and_passages_are_scored() -> None:
     assert scores == {"AP": {"both": 1.0}, "Judged@10": {"both": 1.0}}
 
 
-def test_a_query_with_negative_judgments_alone_scores_zero() -> None:
+def test_query_with_only_negative_judgments_scores_zero() -> None:
     """pytrec_eval ends the process on such a query."""
     qrels = {"q": {"a": -2, "b": -1}, "r": {"a": -2, "b": 1}}
     run = {"q": {"a": 2.0, "b": 1.0}, "r": {"a": 2.0, "b": 1.0}}
@@ -183,26 +183,26 @@ def test_a_query_with_negative_judgments_alone_scores_zero() -> None:
     assert scores["Judged@10"]["r"] == 0.5
 
 
-def test_nothing_relevant_is_zero_not_an_error() -> None:
+def test_query_without_relevant_passages_scores_zero() -> None:
     scores = evaluate(["AP", "nDCG@10", "Rprec", "R@100"], {"q": {"a": 0}}, {"q": {"a": 1.0}}, min_rating=5)
     assert all(per_query == {"q": 0.0} for per_query in scores.values())
 
 
-def test_ties_fall_as_in_trec_eval() -> None:
-    """Equal scores by falling id; scores that differ beyond single precision are equal."""
+def test_ties_are_broken_as_in_trec_eval() -> None:
+    """Equal scores are ordered by descending id; differences beyond single precision are ignored."""
     scores = {"a": 1.000000001, "c": 1.0, "b": 1.0, "d": 0.5}
     assert trec_order(scores, 3) == ["c", "b", "a"]
     ranks = {passage: evaluate(["RR"], {"q": {passage: 1}}, {"q": scores})["RR"]["q"] for passage in scores}
     assert ranks == pytest.approx({"c": 1.0, "b": 1 / 2, "a": 1 / 3, "d": 1 / 4})
 
 
-def test_judged_of_a_short_ranking_is_measured_at_its_length() -> None:
+def test_judged_of_a_short_ranking_uses_its_length() -> None:
     run = {"q": {"a": 4.0, "b": 3.0, "c": 2.0, "z": 1.0}}
     scores = evaluate(["Judged@2", "Judged@10"], {"q": {"a": 0, "b": 5, "c": 1}}, run)
     assert scores == {"Judged@2": {"q": 1.0}, "Judged@10": {"q": 0.75}}
 
 
-def test_every_listed_measure_prints_as_its_name_and_can_be_computed() -> None:
+def test_every_listed_measure_prints_its_name_and_computes() -> None:
     qrels, run = {"q": {"a": 2, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}
     for name, measure in MEASURES.items():
         assert str(measure) == name and parse_measure(name) == measure
@@ -210,25 +210,25 @@ def test_every_listed_measure_prints_as_its_name_and_can_be_computed() -> None:
         if measure.basis == "intents":
             intents = {"q": {"a": {"r": 1}}}
             found = make_intent_evaluator(measure, intents)(run)["q"]
-            # ERR_IA is a share of what no collection can exceed, not of its own ideal.
+            # ERR_IA is normalised by a general upper bound, not by the ideal of the collection.
             assert found == 1.0 if name != "ERR_IA@20" else 0 < found < 1
         elif measure.basis == "labels":
             assert list(evaluate([name], qrels, run)) == [name]
 
 
-def test_every_family_is_read_again_from_its_name() -> None:
+def test_every_family_is_parsed_from_its_name() -> None:
     for family in FAMILIES:
         name = {"P": "P@5", "R": "R@5", "Judged": "Judged@5", "Success": "Success@5"}.get(family.name, family.name)
         assert parse_measure(name.format(k=7)).family == family
 
 
 @pytest.mark.parametrize("name", ["EXAM-Cover", "n-EXAM", "Cover/pool", "ROUGE-1", "chrF", "alpha_nDCG", "ERR_IA"])
-def test_a_measure_that_always_has_a_cutoff_takes_the_one_that_is_given(name: str) -> None:
+def test_given_cutoff_applies_to_measures_that_need_one(name: str) -> None:
     assert (parse_measure(name).cutoff, parse_measure(name, 5).cutoff) == (20, 5)
     assert parse_measure(str(parse_measure(name, 5)), 9).cutoff == 5
 
 
-def test_a_measure_says_what_it_is_computed_from() -> None:
+def test_measures_declare_their_inputs() -> None:
     said = {name: (m.takes_judgments, m.takes_grades, m.takes_min_rating) for name, m in MEASURES.items()}
     assert said["AP"] == (True, True, True)
     assert said["nDCG@10"] == (True, True, False)
@@ -253,7 +253,7 @@ def test_other_cutoffs_and_spellings_are_understood() -> None:
         "\0", "__import__('os').getcwd()", "NumRet", "P@5, nDCG", "(" * 90, "P@" + "9" * 5000,
     ],
 )  # fmt: skip
-def test_unknown_measures_are_refused_with_the_known_ones(name: str) -> None:
+def test_unknown_measures_are_refused_with_examples(name: str) -> None:
     with pytest.raises(InputError) as refusal:
         parse_measure(name)
     assert "nDCG@10" in refusal.value.hint
@@ -281,7 +281,7 @@ def test_alpha_ndcg_by_hand() -> None:
     assert forgiving["q"] == pytest.approx(1.0)
 
 
-def test_alpha_ndcg_of_one_question_and_alpha_zero_is_binary_ndcg() -> None:
+def test_alpha_ndcg_with_one_question_and_alpha_zero_is_ndcg() -> None:
     relevant = {"a": 1, "c": 1, "f": 1}
     run = {"q": {passage: float(-i) for i, passage in enumerate("abcdefg")}}
     intents = {"q": {passage: {"r": relevant.get(passage, 0)} for passage in "abcdefg"}}
@@ -295,7 +295,7 @@ def test_alpha_ndcg_edges() -> None:
     assert make_alpha_ndcg(intents, 10)(run) == {"nothing answered": 0.0}
 
 
-def test_standard_error_is_unknown_for_one_value_and_zero_for_equal_ones() -> None:
+def test_standard_error_is_none_for_one_value() -> None:
     assert mean_and_standard_error([]) == (None, None)
     assert mean_and_standard_error([0.5]) == (0.5, None)
     assert mean_and_standard_error([0.1, 0.1, 0.1]) == (pytest.approx(0.1), pytest.approx(0.0, abs=1e-15))
@@ -304,7 +304,7 @@ def test_standard_error_is_unknown_for_one_value_and_zero_for_equal_ones() -> No
     assert error == pytest.approx(math.sqrt(5 / 3 / 4))
 
 
-def test_error_bars_that_touch_are_tied() -> None:
+def test_touching_error_bars_overlap() -> None:
     assert bars_overlap(0.94, 0.005, 0.93, 0.005)
     assert bars_overlap(0.93, 0.005, 0.94, 0.005)
     assert bars_overlap(0.17, 0.01, 0.15, 0.01)

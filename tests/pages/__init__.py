@@ -1,1 +1,1 @@
-"""Tests of the screens, without a browser and in one."""
+"""Tests of the screens, with and without a browser."""

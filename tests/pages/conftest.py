@@ -1,4 +1,4 @@
-"""Fixtures that every test of a screen may use."""
+"""Fixtures shared by the tests of the screens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No screen shuts anybody out: axe-core finds nothing serious on any of them, in light and in dark."""
+"""Accessibility of all screens: axe-core checks in the light and dark themes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.browser
 GRAVE = ("serious", "critical")
 LOOKS = 5
 STILL = "*, *::before, *::after { animation: none !important; transition: none !important }"
-"""Colours are at once what they come to be: one on its way is nobody's fault."""
+"""Turns off transitions, so that axe never measures a color halfway through a change."""
 VIEWS = {
     "leaderboard": ("All leaderboards", "Two leaderboards", "Two systems", "By budget", "Significance"),
     "disagreements": ("Resolved",),
@@ -37,7 +37,7 @@ VIEWS = {
     "audit": ("Judge", "Labels", "Roles", "Report and files", "Plan another audit"),
     "answers": ("Which evaluation chooses which system", "Generate and compare"),
 }
-"""Views that show other kinds of things than their screen opens with."""
+"""Views with kinds of elements that the first view of their screen lacks."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Finding:
 def found(
     page: Page, screen: str, theme: str, part: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """What axe-core holds against a page, or a part of it, as it is now."""
+    """Yield the serious violations that axe-core finds now on a page or a part of it."""
     asked = [part, {"resultTypes": ["violations"], **options}]
     for broken in page.evaluate("async (asked) => (await axe.run(...asked)).violations", asked):
         if broken["impact"] not in GRAVE:
@@ -68,9 +68,9 @@ def found(
 
 
 def held(page: Page, screen: str, theme: str, part: Mapping[str, Any], options: Mapping[str, Any]) -> list[Finding]:
-    """What axe-core holds against a page again and again.
+    """Return the violations that remain after repeated checks.
 
-    A page may be drawn once more while axe looks, and is pale then; what is wrong is so at every look.
+    A page that Streamlit redraws during a check is faded; real violations appear in every check.
     """
     findings: list[Finding] = []
     for _ in range(LOOKS):
@@ -82,7 +82,7 @@ def held(page: Page, screen: str, theme: str, part: Mapping[str, Any], options: 
 
 
 def put_all_sorts(project: Project) -> None:
-    """Grades, judgments, a failed pair, an override, an unsaved edit, a prompt, an audit with a batch that waits."""
+    """Fill a project with grades, judgments, a failure, an override, a draft, a prompt and an audit in progress."""
     put_small(project)
     first, second, *_ = bank.list_questions(project)
     add_override(project, first.question_id, "p2", 4, "It says so in the last line.", "ann")
@@ -105,14 +105,14 @@ MENU = "[data-testid=stSidebar]"
 
 
 def _open(page: Page, view: str) -> None:
-    """Choose another view of the screen that is open; its address says so when it is drawn."""
+    """Choose another view of the open screen; the address changes once the view is drawn."""
     before = page.url
     page.get_by_role("radio", name=view, exact=True).click()
     page.wait_for_url(lambda url: url != before)
     ready(page)
 
 
-def test_axe_finds_nothing_serious_on_any_screen(projects: Path, server: Server, chromium_page: Page) -> None:
+def test_no_screen_has_serious_axe_violations(projects: Path, server: Server, chromium_page: Page) -> None:
     file_of(put_all_sorts).write(projects / "access.duckdb")
     page, here, there = chromium_page, "light", "dark"
     page.emulate_media(color_scheme="light")
@@ -138,7 +138,7 @@ def test_axe_finds_nothing_serious_on_any_screen(projects: Path, server: Server,
                 "(scheme) => getComputedStyle(document.querySelector('.stApp')).colorScheme === scheme", arg=there
             )
             findings += held(page, shown, there, part, {"runOnly": ["color-contrast"]})
-            # The next one is opened in the theme that this one ended with: every switch draws all of a page again.
+            # The next view opens in the current theme, because each theme switch redraws the whole page.
             here, there = there, here
     page.emulate_media(color_scheme="light")
     assert not findings, "\n".join(map(str, findings))

@@ -1,4 +1,4 @@
-"""The screens about answers: what they say without any, the table, what chooses, cases by acts, and judges."""
+"""The screens for generated answers: empty states, table, system choice, cases and answer checks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _numbers = itertools.count(1)
 def put(project: Project) -> None:
     put_answered(project)
     put_verdicts(project)
-    # The vectors of texts are kept with the first look at them.
+    # The first evaluation caches the vectors of the texts.
     list_cases(project, evaluate_answers(project, RetEvalChoices(ks=(2,), judge="contains")))
     agreement_with_people(project, people_verdicts(project), samples=10)
 
@@ -64,12 +64,12 @@ def do(app: AppTest, what: str, key: str = "answer-cases", **more: Any) -> AppTe
     return tell(app, key, "acts", [{"id": next(_numbers), "do": what, **more}])
 
 
-def test_an_empty_project_is_told_what_it_is_for_and_what_is_lacking(project: Project) -> None:
+def test_empty_project_shows_missing_data(project: Project) -> None:
     for screen in "answers", "cases":
         assert shows(visit(screen), "lacking")
 
 
-def test_without_answers_the_one_who_needs_no_model_is_asked_and_the_table_follows(project: Project) -> None:
+def test_answers_are_generated_without_model_and_fill_table(project: Project) -> None:
     collection(project, TOLD, {"one": {name: one.top for name, one in TOLD.items()}})
     assert shows(visit("cases"), "no-answers")
     app = visit("answers")
@@ -84,7 +84,7 @@ def test_without_answers_the_one_who_needs_no_model_is_asked_and_the_table_follo
     assert shows(app, "all-answered")
 
 
-def test_the_table_has_the_numbers_of_the_commands_and_a_cell_its_queries(shared: Project) -> None:
+def test_table_matches_evaluation_and_cells_list_queries(shared: Project) -> None:
     found = evaluate_answers(shared, RetEvalChoices(ks=(2,), judge="contains"))
     app = visit("answers")
     (block,) = holds(app, "answers-grid")["blocks"]
@@ -94,24 +94,24 @@ def test_the_table_has_the_numbers_of_the_commands_and_a_cell_its_queries(shared
         assert (reteval["mean"], reteval["error"]) == (row.reteval.mean, row.reteval.error)
         assert gpteval["mean"] == pytest.approx(row.gpteval and row.gpteval.mean)
         assert recall["mean"] == row.conventional.recall[0]
-    assert not any(cell["best"] for cells in shown.values() for cell in cells), "three queries tell nobody apart"
+    assert not any(cell["best"] for cells in shown.values() for cell in cells), "three queries cannot separate the runs"
     assert "1.000" in holds(app, "answers-grid")["ideal"]["says"]
     app = do(app, "open", "answers-grid", cell="2|one|LLM-retEval")
     detail = holds(app, "answers-grid")["detail"]
     assert [row["value"] for row in detail["rows"]] == ["0", "1", "1"]
     assert "at=2%7Cone%7Cc" in detail["rows"][0]["href"]
-    # The link opens the query, whether it is a case or not; the same judge looks at it.
+    # The link opens the query even if it is not a case, with the same answer check.
     assert holds(visit("cases", at="2|one|n"), "answer-cases")["desks"]["2|one|n"]["answer"] == "Hamburg"
 
 
-def test_the_choices_stand_in_the_address_and_in_the_line(shared: Project) -> None:
+def test_choices_in_address_appear_in_summary_line(shared: Project) -> None:
     app = visit("answers", judge="f1", threshold="0.3", same="yes")
     assert shows(app, "looking-at-answers", "Token F1", "0.30")
     alone = visit("answers", judge="f1", threshold="0.3")
     assert note(app, "looking-at-answers") != note(alone, "looking-at-answers")
 
 
-def test_every_evaluation_says_which_run_it_chooses(shared: Project) -> None:
+def test_all_evaluations_and_correlations_are_listed(shared: Project) -> None:
     app = visit("answers", view="Which evaluation chooses which system")
     words = app.dataframe[0].value["Evaluation"].tolist()
     tables = choice_tables(evaluate_answers(shared, RetEvalChoices(ks=(2,), judge="contains")), 2)
@@ -122,11 +122,11 @@ def test_every_evaluation_says_which_run_it_chooses(shared: Project) -> None:
     assert correlations[["Run", "k"]].values.tolist()[0] == ["one", 2]
 
 
-def test_cases_come_with_their_texts_and_the_next_one_is_there_already(shared: Project) -> None:
+def test_all_listed_cases_are_loaded_with_their_content(shared: Project) -> None:
     data = holds(visit("cases"), "answer-cases")
     assert [row["id"] for row in data["rows"]] == [CASE_A, CASE_C] and data["open"] == CASE_A
     assert set(data["desks"]) == {CASE_A, CASE_C}
-    # Another run would be chosen, so there is no share of a gap.
+    # Here a different run would be chosen, so the stake has no share of a gap.
     assert data["rows"][0]["stake"] and not numbers(data["rows"][0]["stake"])
     first = data["desks"][CASE_A]
     assert first["proposed"] == "A" and first["reason"]
@@ -137,12 +137,12 @@ def test_cases_come_with_their_texts_and_the_next_one_is_there_already(shared: P
     assert not empty["rows"] and empty["empty"]
 
 
-def test_a_case_is_confirmed_leads_on_and_is_taken_back_and_others_confirmations_are_named(project: Project) -> None:
+def test_confirming_case_opens_next_can_be_undone_and_names_conflicts(project: Project) -> None:
     put_answered(project)
     app = do(visit("cases"), "confirm", case=CASE_A, letter="A", note="it says so", next=CASE_C)
     data = holds(app, "answer-cases")
     assert data["open"] == CASE_C and [row["id"] for row in data["rows"]] == [CASE_C]
-    assert app.query_params["at"] == CASE_C, "a page that is loaded anew shows the same case"
+    assert app.query_params["at"] == CASE_C, "a reloaded page must show the same case"
     (one,) = confirmed_cases(project)
     assert (one.case, one.proposed, one.note, one.author) == ("A", "A", "it says so", "ann")
     app = do(app, **{"what": "take back", "case": data["said"]["undo"]["case"]})
@@ -158,18 +158,18 @@ def test_a_case_is_confirmed_leads_on_and_is_taken_back_and_others_confirmations
     words = holds(app, "answer-cases")["said"]["words"]
     assert mentions(words, "emma C")
     assert [(one.author, one.case) for one in confirmed_cases(project)] == [("emma", "C"), ("ann", "F")]
-    # Who has seen it is told nothing.
+    # No notice if the other confirmation has already been seen.
     assert key in [one["key"] for one in holds(app, "answer-cases")["desks"][CASE_A]["confirmed"]]
     app = do(app, "confirm", case=CASE_A, letter="A", seen=[key])
     assert not mentions(holds(app, "answer-cases")["said"]["words"], "emma")
 
 
-def test_a_case_feeds_judgments_and_gold_answers(project: Project) -> None:
+def test_case_adds_and_removes_judgments_and_gold_answers(project: Project) -> None:
     put_answered(project)
     app = do(visit("cases"), "judge", case=CASE_A, passage="pa")
     assert judging.own_judgment(project, "a", "pa", "ann") == 2
     assert holds(app, "answer-cases")["desks"][CASE_A]["retrieved"][0]["judged"] == 2
-    # Where the judgments of ann count as gold the retriever found what is right.
+    # If ann's judgments count as gold, the retriever found a relevant passage.
     app = visit("cases", gold="NIST\nassessor: ann", at=CASE_A)
     assert holds(app, "answer-cases")["desks"][CASE_A]["verdicts"][0]["value"] is True
     app = do(app, "unjudge", case=CASE_A, passage="pa")
@@ -182,7 +182,7 @@ def test_a_case_feeds_judgments_and_gold_answers(project: Project) -> None:
     assert {query.query_id: query.answers for query in queries_of(project)} == answers | {"c": ("Hamburg",)}
 
 
-def test_judges_stand_beside_people_with_thresholds(shared: Project) -> None:
+def test_answer_checks_are_compared_with_people(shared: Project) -> None:
     app = visit("judges")
     rows = app.dataframe[0].value.set_index("Answer check")
     assert {"Exact match", "Token F1"} <= set(rows.index) and 0.4 in rows["Best threshold"].round(2).tolist()
@@ -192,7 +192,7 @@ def test_judges_stand_beside_people_with_thresholds(shared: Project) -> None:
     assert metric(app, "metric recall") == "1.000"
 
 
-def test_judges_stand_beside_people_also_where_nothing_was_retrieved(project: Project) -> None:
+def test_answer_checks_are_compared_without_runs(project: Project) -> None:
     collection(project, TOLD, {})
     put_answers(project, [{"query_id": "a", "run": "gold", "draw": 1, "answer": "Hamburg"}])
     put_verdicts(project)
@@ -200,12 +200,12 @@ def test_judges_stand_beside_people_also_where_nothing_was_retrieved(project: Pr
     assert not app.error and numbers(note(app, "verdicts-held"))[:2] == [3, 67]
 
 
-def test_verdicts_without_gold_answers_say_that_these_are_missing(project: Project) -> None:
+def test_verdicts_without_gold_answers_are_refused(project: Project) -> None:
     collection(project, {name: replace(one, answers=()) for name, one in TOLD.items()}, {})
     put_verdicts(project)
     check_refused(visit("judges"), "no-verdicts-with-gold", 6)
 
 
-def test_without_verdicts_the_screen_says_what_is_missing(project: Project) -> None:
+def test_missing_verdicts_are_reported(project: Project) -> None:
     put_answered(project)
     assert shows(visit("judges"), "no-verdicts")

@@ -1,4 +1,4 @@
-"""The Audit screen: the plan, the desk where people judge, the board, labels, roles, and what goes out."""
+"""The Audit screen: planning, judging, audited leaderboard, labels, roles, graders and paper."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def plain(tmp_path: Path) -> Any:
 
 
 def act(app: AppTest, *acts: dict[str, object]) -> AppTest:
-    """Have the desk report what was done there."""
+    """Send actions from the judging desk to the app."""
     taken = holds(app, "judging")["taken"]
     return tell(app, "judging", "acts", [{"id": taken + at, **one} for at, one in enumerate(acts, 1)])
 
 
-def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Project) -> None:
+def test_unaudited_leaderboard_is_flagged_and_audit_can_be_planned(plain: Project) -> None:
     board = visit("leaderboard")
     assert shows(board, "audit none")
 
@@ -82,20 +82,20 @@ def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Proje
     assert shows(app, "machine-alone")
     assert app.query_params["project"] == "test"
     assert shows(visit("leaderboard"), "audit begun", "audit")
-    # One that was planned elsewhere since is the one that a link to it opens.
+    # A link opens the audit that it names, even if another session planned it.
     room.design_audit(plain, "later", "P@2", Goal("best"), batch_size=3, seed=2, author="bob")
     app.query_params["audit"] = "later"
     assert named(sound(app.run()).selectbox, "audit").value == "later"
 
 
-def test_defaults_stand_in_the_fields_and_judgments_are_kept_under_the_name_of_the_audit(plain: Project) -> None:
+def test_plan_form_shows_defaults_and_audit_keeps_its_name(plain: Project) -> None:
     app = visit("audit")
 
     def proposed() -> list[str]:
         return [named(app.number_input, name).placeholder for name in ("audit-size", "audit-looks")]
 
     assert proposed() == ["100", "4"]
-    # A pair starts with the two best systems.
+    # The two best systems are the default pair.
     named(app.get("button_group"), "audit-aim").set_value("pair")
     app = sound(app.run())
     best = [system.run for system in leaderboard(plain, "nDCG@10").systems]
@@ -112,7 +112,7 @@ def test_defaults_stand_in_the_fields_and_judgments_are_kept_under_the_name_of_t
     assert (audit.batch_size, audit.looks, audit.source) == (60, 4, "audit: ours")
 
 
-def test_a_measure_without_a_leaderboard_leaves_the_form_and_ungraded_pairs_are_named_first(plain: Project) -> None:
+def test_plan_form_survives_unusable_measure_and_warns_of_ungraded_pairs(plain: Project) -> None:
     app = visit("audit", measure="n-EXAM@20")
     assert not app.error
     assert named(app.button, "plan audit")
@@ -121,7 +121,7 @@ def test_a_measure_without_a_leaderboard_leaves_the_form_and_ungraded_pairs_are_
     assert numbers(note(app, "ungraded-before-audit")) == [9, 63] and "grading" in links(app)
 
 
-def test_whoever_planned_one_more_lands_on_it_and_the_address_keeps_the_project(planned: Project) -> None:
+def test_planning_another_audit_opens_it_and_keeps_project_in_address(planned: Project) -> None:
     app = visit("audit", project="test", view="Plan another audit")
     for name in "audit 2", "audit 3":
         app = press(app, "plan audit")
@@ -137,7 +137,7 @@ def test_whoever_planned_one_more_lands_on_it_and_the_address_keeps_the_project(
     assert [one.name for one in room.find_audits(planned)] == ["first", "audit 2", "audit 3", "audit 4"]
 
 
-def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Project) -> None:
+def test_drawn_batch_is_judged_blind_and_updates_leaderboard(planned: Project) -> None:
     app = visit("audit")
     app = press(app, "draw batch")
     audit = room.find_audit(planned)
@@ -148,7 +148,7 @@ def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Projec
     assert app.query_params["view"] == "Judge"
     shown = holds(app, "judging")
     assert [one["value"] for one in shown["scale"]] == [0, 1, 2, 3]
-    assert "label" not in str(shown["cards"]), "the desk has no machine's label until somebody asks for one"
+    assert "label" not in str(shown["cards"]), "no grader label may reach the desk before it is requested"
     first = shown["cards"][shown["open"][0]]
     place = {"query": first["query"], "passage": first["passage"]}
     app = act(app, {"do": "look", **place})
@@ -161,7 +161,7 @@ def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Projec
     seen: list[tuple[str, str]] = []
     while (shown := holds(app, "judging"))["open"]:
         cards = [shown["cards"][at] for at in shown["open"]]
-        # At first one by one; what is said quickly arrives together.
+        # The first judgments arrive singly, later ones in groups, as from a quick assessor.
         said_now = [(card["query"], card["passage"]) for card in (cards if len(seen) > 2 else cards[:1])]
         seen += said_now
         app = act(app, *({"do": "judge", "query": q, "passage": p, "value": truth(q, p)} for q, p in said_now))
@@ -175,7 +175,7 @@ def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Projec
     assert len(board["differences"]) == 6
 
 
-def test_what_cannot_be_done_at_the_desk_is_said_with_the_passage_it_is_about(planned: Project) -> None:
+def test_refused_judgment_names_query_and_passage(planned: Project) -> None:
     audit = room.find_audit(planned)
     room.draw_batch(planned, audit, "org")
     app = visit("audit", view="Judge")
@@ -189,7 +189,7 @@ def test_what_cannot_be_done_at_the_desk_is_said_with_the_passage_it_is_about(pl
     assert error["passage"] == next_card(found).passage_id
 
 
-def test_second_judgments_are_dealt_also_once_everything_was_judged_by_somebody(planned: Project) -> None:
+def test_second_judgments_are_dealt_after_batch_is_fully_judged(planned: Project) -> None:
     audit = room.find_audit(planned)
     room.draw_batch(planned, audit, "org", doubled=0.5)
     judge_batch(planned, audit, "ben")
@@ -207,7 +207,7 @@ def test_second_judgments_are_dealt_also_once_everything_was_judged_by_somebody(
     assert holds(app, "judging")["left"] == 0
 
 
-def test_the_board_says_what_holds_and_under_which_rule_one_may_stop(done: Project) -> None:
+def test_audit_shows_stopping_rule_and_leaderboard_names_its_audit(done: Project) -> None:
     app = visit("audit")
     assert shows(app, "looks", 1, 4)
     assert len(numbers(note(app, "about-labels"))) >= 9
@@ -216,7 +216,7 @@ def test_the_board_says_what_holds_and_under_which_rule_one_may_stop(done: Proje
     assert shows(visit("leaderboard", measure=measure), "audit corrects")
     other = visit("leaderboard", measure="nDCG@5")
     assert shows(other, "audit of another measure", measure)
-    # Where several did, the one of this measure is named, whichever is the newest.
+    # Among several audits, one of the same measure takes precedence over the newest.
     later = room.design_audit(done, "later", "DCG@3", Goal("best"), seed=3, author="org")
     room.draw_batch(done, later, "org")
     judge_batch(done, later, "ben")
@@ -224,7 +224,7 @@ def test_the_board_says_what_holds_and_under_which_rule_one_may_stop(done: Proje
     assert shows(visit("leaderboard", measure="nDCG@5"), "audit of another measure", "later", "3")
 
 
-def test_a_spent_budget_is_no_finding_and_it_is_said_what_is_known(done: Project) -> None:
+def test_spent_budget_reaches_target_and_shows_separated_pairs(done: Project) -> None:
     audit = room.design_audit(done, "few", "P@3", Goal("budget", budget=10), seed=3, author="org")
     room.draw_batch(done, audit, "org")
     judge_batch(done, audit, "ben")
@@ -234,7 +234,7 @@ def test_a_spent_budget_is_no_finding_and_it_is_said_what_is_known(done: Project
     assert shows(app, "separated-pairs", found.separated, found.pairs)
 
 
-def test_labels_are_explained_a_min_rating_is_proposed_and_a_model_in_two_roles_is_warned_of(done: Project) -> None:
+def test_min_rating_is_proposed_and_double_roles_are_flagged(done: Project) -> None:
     app = visit("audit", view="Labels")
     tables = [str(one.proto.body) for one in app.get("html") if "ew-shares" in str(one.proto.body)]
     assert "3" in {name[-1] for name in re.findall(r'<th scope="col">([^<]+)<', tables[0])} and len(tables) == 3
@@ -249,7 +249,7 @@ def test_labels_are_explained_a_min_rating_is_proposed_and_a_model_in_two_roles_
     assert shows(app, "double-roles", grader)
 
 
-def test_all_graders_are_compared_once_a_second_one_has_labels(done: Project) -> None:
+def test_graders_are_compared_once_second_has_labels(done: Project) -> None:
     assert shows(visit("audit", view="Graders"), "empty")
     pairs = [(f"What of {query}?", f"{query}p{i}") for query in QUERIES for i in range(1, 10)]
     grade(done, {(text, passage): truth(text[8:-1], passage) + 2 for text, passage in pairs}, SECOND)
@@ -262,7 +262,7 @@ def test_all_graders_are_compared_once_a_second_one_has_labels(done: Project) ->
     assert app.dataframe[0].value["Grader"].tolist() == [one.grader for one in found.graders]
 
 
-def test_the_paragraph_for_a_paper_the_sheet_and_the_end(done: Project) -> None:
+def test_paper_view_offers_methods_and_sheet_and_ends_audit(done: Project) -> None:
     audit = room.find_audit(done)
     app = visit("audit", view="Paper")
     assert app.code[0].value == room.describe_methods(done, audit)
@@ -275,7 +275,7 @@ def test_the_paragraph_for_a_paper_the_sheet_and_the_end(done: Project) -> None:
     assert shows(visit("audit", view="Judge"), "audit-ended")
 
 
-def test_another_audit_that_is_planned_opens_also_where_the_address_names_the_one_before(done: Project) -> None:
+def test_newly_planned_audit_opens_despite_older_one_in_address(done: Project) -> None:
     app = visit("audit", audit="first")
     room.design_audit(done, "second", "P@3", Goal("best"), seed=4, author="org")
     app.session_state["planned audit"] = "second"

@@ -1,4 +1,4 @@
-"""The main flow and what must survive, in a real browser against a real server."""
+"""The main workflow and the durability of edits, in a real browser against a real server."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ MARKUP = "<b>bold</b> **strong** $x^2$ :red[red] `code`"
 
 @pytest.fixture
 def page(chromium_page: Page) -> Page:
-    """A tab in the browser of somebody who was here before."""
+    """A tab in a browser that has visited the app before."""
     return chromium_page
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, list[Path]]:
-    """The collection as files, by kind."""
+    """The collection's files by kind."""
 
     def write(name: str, content: str) -> Path:
         path = tmp_path / "files" / name
@@ -99,7 +99,7 @@ def files(tmp_path: Path) -> dict[str, list[Path]]:
 
 @pytest.fixture
 def twin(tmp_path: Path, files: dict[str, list[Path]]) -> Iterator[Project]:
-    """The same files imported and graded by core alone: what the screens have to come to."""
+    """The same files imported and graded by core alone: the expected results of the screens."""
     project = new_project(tmp_path / "twin.duckdb")
     groups = [
         Group(kind, [Source.from_path(path) for path in paths], Options("assessors" if kind == "qrels" else None))
@@ -112,7 +112,7 @@ def twin(tmp_path: Path, files: dict[str, list[Path]]) -> Iterator[Project]:
 
 
 def make(projects: Path, name: str) -> Path:
-    """A project with grades and judgments, closed again so that a server can open it."""
+    """Make a project with grades and judgments and close it, so that a server can open it."""
     path = projects / f"{name}.duckdb"
     project = new_project(path)
     questions = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
@@ -125,12 +125,12 @@ def make(projects: Path, name: str) -> Path:
 
 
 def metric(page: Page, key: str) -> Locator:
-    """The box of a number, by the key of its container."""
+    """Return the metric box in the container with this key."""
     return page.locator(f".st-key-metric-{key}")
 
 
 def held(page: Page, what: str) -> Locator:
-    """How many of some things the project has, as Home says it."""
+    """Return the count of one kind of data as Home shows it."""
     return page.locator(".st-key-state .count").filter(has_text=what).locator("b")
 
 
@@ -139,7 +139,7 @@ def upload(page: Page, *paths: Path) -> None:
 
 
 def board(page: Page) -> Locator:
-    """The table of systems on the Leaderboard."""
+    """Return the table of systems on the Leaderboard."""
     return page.get_by_role("table", name=re.compile("^Systems by"))
 
 
@@ -148,14 +148,14 @@ def question_boxes(page: Page) -> Locator:
 
 
 def rewrite(page: Page, number: int, text: str) -> None:
-    """Type another text into a question, and leave it."""
+    """Replace a question's text and leave the field."""
     box = question_boxes(page).nth(number)
     box.fill(text)
     box.blur()
     expect(page.locator(".state.changed").first).to_be_visible()
 
 
-def test_a_new_user_gets_from_files_to_qrels(
+def test_new_user_gets_from_files_to_qrels(
     app_server: Callable[[Path], Server],
     page: Page,
     files: dict[str, list[Path]],
@@ -206,13 +206,13 @@ def test_a_new_user_gets_from_files_to_qrels(
     expected_bytes = exporting.qrels_text(twin, Policy()).encode()
     assert (tmp_path / "downloaded.qrels").read_bytes() == expected_bytes
     assert len(expected_bytes.splitlines()) == len(PASSAGES)
-    # Runs of the app end meanwhile, here or at somebody else's: a slow browser still gets its file.
+    # Later script runs, here or in another session, must not remove the file before a slow browser fetches it.
     for screen in ("leaderboard", "home", "export"):
         go_to(page, screen)
     assert page.request.get(download.value.url).body() == expected_bytes
 
 
-def test_a_malformed_file_is_named_with_its_line_and_changes_nothing(
+def test_malformed_file_is_refused_with_line_and_changes_nothing(
     projects: Path, server: Server, page: Page, tmp_path: Path
 ) -> None:
     make(projects, "untouched")
@@ -230,21 +230,21 @@ def test_a_malformed_file_is_named_with_its_line_and_changes_nothing(
     expect(held(page, "query")).to_have_text("1")
 
 
-def test_what_an_address_chooses_holds_on_the_next_screen(projects: Path, server: Server, page: Page) -> None:
+def test_settings_from_address_carry_over_to_other_screens(projects: Path, server: Server, page: Page) -> None:
     make(projects, "chosen")
     visit(page, f"{server.address}/leaderboard?project=chosen&tau=3&label=Supported+by+2+questions")
     for screen in ("export", "leaderboard", "export"):
         expect(note(page, "looking", "3 2").first).to_be_visible()
         go_to(page, screen)
     expect(note(page, "looking", "3 2").first).to_be_visible()
-    # Folded away until now, each widget holds what was chosen, and none falls back to a default of its own.
+    # Widgets that were folded until now must show the chosen values, not their own defaults.
     button(page, "change scoring").first.click()
     for key, value in {"tau": "3", "label": re.compile(r"\b2\b"), "cutoff": "20"}.items():
         expect(field(page, key)).to_have_value(value)
     expect(page.locator(".st-key-weights input")).to_be_checked()
 
 
-def test_edits_survive_the_browser_and_a_killed_server_and_a_deep_link_is_the_first_thing_that_the_next_is_asked(
+def test_edits_and_deep_link_survive_closed_tab_and_killed_server(
     app_server: Callable[[Path], Server], page: Page, tmp_path: Path
 ) -> None:
     make(tmp_path, "another")
@@ -286,21 +286,21 @@ def test_edits_survive_the_browser_and_a_killed_server_and_a_deep_link_is_the_fi
     project.close()
 
 
-def test_two_people_edit_at_once(projects: Path, server: Server, tab_of: Callable[[str], Page]) -> None:
+def test_concurrent_edits_merge_or_conflict(projects: Path, server: Server, tab_of: Callable[[str], Page]) -> None:
     make(projects, "shared")
     link = f"{server.address}/question_bank?project=shared"
     page, other = tab_of("ann"), tab_of("bob")
     visit(page, link)
     visit(other, link)
 
-    # Different questions merge by themselves.
+    # Edits of different questions merge automatically.
     rewrite(page, 0, "Ann's A?")
     rewrite(other, 1, "Bob's B?")
     save(page, "by ann", 2)
     save(other, "by bob", 3)
     expect(question_boxes(other).nth(0)).to_have_value("Ann's A?")
 
-    # The same question leads to a choice, and both wordings survive it.
+    # Edits of the same question require a choice, and both wordings are kept.
     come_to_the_front(page)
     expect(question_boxes(page).nth(1)).to_have_value("Bob's B?")
     rewrite(page, 1, "Ann's B?")
@@ -333,7 +333,7 @@ def save(page: Page, note: str, version: int) -> None:
     expect(page.locator(f".bar[data-unsaved='0'][data-version='{version}']")).to_be_visible()
 
 
-def test_typed_markup_stays_text_and_taking_back_brings_the_saved_words_into_the_box(
+def test_typed_markup_stays_plain_and_discarding_restores_saved_wording(
     projects: Path, server: Server, page: Page
 ) -> None:
     make(projects, "markup")
@@ -350,9 +350,9 @@ def test_typed_markup_stays_text_and_taking_back_brings_the_saved_words_into_the
     page.locator("[data-key=details]").first.click()
     button(page, "history").click()
     history = page.get_by_role("dialog")
-    # The wording stands there as it is, and once more as what was added.
+    # The wording appears on its own and again as the added part of the change.
     expect(history.get_by_text(MARKUP, exact=True).first).to_be_visible()
     expect(history.locator(".st-key-version-2").get_by_text(MARKUP)).to_be_visible()
-    # What changed is struck out and bold; nothing else is.
+    # None of the markup is rendered.
     for rendered in ("b", "code", ".katex", "a"):
         expect(history.locator(rendered)).to_have_count(0)

@@ -1,4 +1,4 @@
-"""Who works in a browser, two windows of one person, and the keys of the bank, in a real browser."""
+"""Names of people, two windows of one person, and keyboard use of the question bank, in a real browser."""
 
 from __future__ import annotations
 
@@ -46,36 +46,36 @@ def path(projects: Path, request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def link(server: Server, path: Path) -> str:
-    """Where the bank is edited."""
+    """The address of the project's question bank."""
     return f"{server.address}/question_bank?project={path.stem}"
 
 
 def box(page: Page, number: int) -> Locator:
-    """The text of a question."""
+    """Return the text field of a question."""
     return page.locator("textarea[data-key=text]").nth(number)
 
 
 def type_into(field: Locator, text: str) -> None:
-    """Type instead of what is in a field, and stay in it."""
+    """Replace the content of a field by typing, and keep the focus there."""
     field.click()
     field.press("Control+a")
     field.press_sequentially(text)
 
 
 TAP = "(link) => (document.activeElement.shadowRoot.activeElement.blur(), link.click())"
-"""Follow a link of the menu as a finger does, which leaves a box and presses in the same moment."""
+"""Follows a menu link as a touch does: the field loses focus and the link is clicked at once."""
 
 
 def unsaved(page: Page, number: int) -> Locator:
     return page.locator(f".bar[data-unsaved='{number}']")
 
 
-def test_a_browser_is_asked_once_and_remembers_who_works_there(
+def test_browser_asks_for_name_once_and_remembers_it(
     link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
 ) -> None:
     page = tab_of("")
     visit(page, link)
-    # One reads without a name, and sees that nothing can be changed yet, and why.
+    # Without a name, the bank can be read but not edited.
     expect(box(page, 0)).to_have_value("What is A?")
     expect(box(page, 0)).to_be_disabled()
     page.locator("[data-key=add]").click()
@@ -98,7 +98,7 @@ def test_a_browser_is_asked_once_and_remembers_who_works_there(
     expect(unsaved(tab, 1)).to_be_visible()
     expect(box(tab, 0)).to_have_value("Who is A?")
 
-    # Somebody else in another browser sees whose edits these are, and leaves them alone.
+    # Another person sees whose edits these are, and discarding leaves them untouched.
     other = tab_of("bob")
     visit(other, link)
     expect(other.locator(".others", has_text=re.compile(r"Zoë Müller\D+1\D+1\D"))).to_be_visible()
@@ -106,7 +106,7 @@ def test_a_browser_is_asked_once_and_remembers_who_works_there(
     other.locator("[data-key=discard]").click()
     expect(other.locator(".bar[data-unsaved='0']")).to_be_visible()
 
-    # Whoever gives another name is another person.
+    # Another name is another person, who does not have these edits.
     field(tab, "author").fill("eve")
     field(tab, "author").press("Enter")
     expect(tab.locator(".bar[data-unsaved='0']")).to_be_visible()
@@ -118,28 +118,26 @@ def test_a_browser_is_asked_once_and_remembers_who_works_there(
     project.close()
 
 
-def test_undoing_is_about_the_words_being_typed_and_shows_before_they_were_drawn(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
+def test_undo_stays_in_current_field_and_redo_restores_note(link: str, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, link)
     type_into(box(page, 0), "Who is A?")
     box(page, 0).press("Tab")
     page.keyboard.press("Alt+z")
-    # Both come to the server at once, and what it stores is what the questions showed before.
+    # Edit and undo reach the server together, so the stored text equals the one shown before.
     expect(page.locator("[data-key=redo]")).to_be_enabled()
     expect(box(page, 0)).to_have_value("What is A?", timeout=20_000)
     type_into(box(page, 0), "Who is A?")
     box(page, 0).blur()
     expect(unsaved(page, 1)).to_be_visible()
     type_into(box(page, 1), "Where")
-    # However often it is pressed, it stays in this field: once for each letter, and more.
+    # More undos than typed letters must not reach beyond this field.
     for _ in range(12):
         page.keyboard.press("Alt+z")
     expect(box(page, 1)).to_have_value("What is B?")
     expect(box(page, 0)).to_have_value("Who is A?")
     box(page, 1).blur()
-    # What was noted of it stays with what can be done again.
+    # Redo must restore the note together with the edit.
     note = page.locator(".bar [data-key=note]")
     note.fill("people, not things")
     note.blur()
@@ -151,10 +149,10 @@ def test_undoing_is_about_the_words_being_typed_and_shows_before_they_were_drawn
     expect(note).to_have_value("people, not things")
 
 
-def test_a_new_question_keeps_the_caret_when_an_error_goes(link: str, tab_of: Callable[[str], Page]) -> None:
+def test_new_question_keeps_focus_when_error_disappears(link: str, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, link)
-    # The list adds it: before that is there, its key does nothing.
+    # The shortcut works only once the list is there.
     expect(box(page, 0)).to_be_visible()
     page.keyboard.press("Alt+n")
     expect(unsaved(page, 1)).to_be_visible()
@@ -164,11 +162,11 @@ def test_a_new_question_keeps_the_caret_when_an_error_goes(link: str, tab_of: Ca
     page.locator("[data-key=add]").click()
     expect(error).to_have_count(0)
     ready(page)
-    # What stands below the error is not drawn anew because it went: the caret would be lost, with what is typed.
+    # Elements below the error must not be redrawn when it disappears: caret and typed text would be lost.
     expect(box(page, 4)).to_be_focused(timeout=20_000)
 
 
-def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, tab_of: Callable[[str], Page]) -> None:
+def test_two_windows_of_one_person_share_edits(link: str, tab_of: Callable[[str], Page]) -> None:
     first = tab_of("ann")
     visit(first, link)
     second = empty_tab(first.context)
@@ -177,7 +175,7 @@ def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, ta
     box(first, 0).blur()
     expect(unsaved(first, 1)).to_be_visible()
 
-    # What this window has not shown is not discarded; it shows instead.
+    # Edits that this window has not shown yet are not discarded but shown.
     type_into(box(second, 1), "From the second?")
     box(second, 1).blur()
     expect(unsaved(second, 2)).to_be_visible()
@@ -187,7 +185,7 @@ def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, ta
     expect(unsaved(first, 2)).to_be_visible()
     expect(box(first, 1)).to_have_value("From the second?")
 
-    # A window that comes to the front shows what the other did meanwhile.
+    # A window that comes to the front shows the other window's edits.
     type_into(box(first, 2), "First again?")
     box(first, 2).blur()
     expect(unsaved(first, 3)).to_be_visible()
@@ -195,7 +193,7 @@ def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, ta
     expect(box(second, 2)).to_have_value("First again?")
     ready(second)
 
-    # Typing over what was not seen loses neither of the two.
+    # Typing over an unseen edit loses neither text.
     type_into(box(first, 0), "First, once more?")
     box(first, 0).blur()
     expect(first.locator(".state.changed")).to_have_count(3)
@@ -208,7 +206,7 @@ def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, ta
     expect(box(second, 0)).to_have_value("Second, over it?")
 
 
-def test_saving_by_key_while_typing_saves_what_is_typed(
+def test_save_shortcut_saves_text_being_typed(
     link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
 ) -> None:
     page = tab_of("ann")
@@ -221,7 +219,7 @@ def test_saving_by_key_while_typing_saves_what_is_typed(
     expect(unsaved(page, 1)).to_be_visible()
     note, name = page.locator(".bar [data-key=note]"), field(page, "author")
     type_into(note, "people, not things")
-    # It is one person's.
+    # The note belongs to one person.
     name.fill("bob")
     name.press("Enter")
     expect(note).to_have_value("")
@@ -237,12 +235,12 @@ def test_saving_by_key_while_typing_saves_what_is_typed(
     project.close()
 
 
-def test_what_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
+def test_shortcuts_and_links_keep_text_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, link)
     type_into(box(page, 0), "Who is A?")
     page.keyboard.press("Alt+n")
-    # The new one is there at once, with the caret in it, where the button is that adds one, too.
+    # The new question appears at once, with the caret in it.
     expect(box(page, 3)).to_be_focused()
     page.keyboard.type("What is new?")
     expect(unsaved(page, 2)).to_be_visible()
@@ -258,12 +256,12 @@ def test_what_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Calla
     expect(box(page, 1)).to_have_value("Who is B?")
 
 
-def test_the_focus_goes_on_nearby_and_enter_adds_the_next_question(
+def test_focus_stays_nearby_and_enter_adds_next_question(
     link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
 ) -> None:
     page = tab_of("ann")
     visit(page, link)
-    # The list adds it: before that is there, its key does nothing.
+    # The shortcut works only once the list is there.
     expect(box(page, 0)).to_be_visible()
     page.keyboard.press("Alt+n")
     expect(box(page, 3)).to_be_focused()
@@ -295,7 +293,7 @@ def test_the_focus_goes_on_nearby_and_enter_adds_the_next_question(
     page.keyboard.press("Control+s")
     expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
     expect(box(page, 5)).to_have_count(0)
-    # One that is left empty goes, too.
+    # A question that is left empty disappears, too.
     box(page, 4).click()
     page.keyboard.press("Enter")
     expect(box(page, 5)).to_be_focused()
@@ -308,7 +306,7 @@ def test_the_focus_goes_on_nearby_and_enter_adds_the_next_question(
     now.close()
 
 
-def test_a_chip_says_who_answers_a_question_and_its_numbers_appear_on_it(
+def test_chips_show_how_widely_questions_are_answered(
     server: Server, projects: Path, tab_of: Callable[[str], Page]
 ) -> None:
     project = new_project(projects / "chips.duckdb")
@@ -328,7 +326,7 @@ def test_a_chip_says_who_answers_a_question_and_its_numbers_appear_on_it(
     ]
 
 
-def test_selected_questions_are_changed_together_and_a_refused_save_says_why_and_leads_to_its_question(
+def test_selected_questions_change_together_and_refused_save_leads_to_cause(
     link: str, tab_of: Callable[[str], Page]
 ) -> None:
     page = tab_of("ann")
@@ -347,7 +345,7 @@ def test_selected_questions_are_changed_together_and_a_refused_save_says_why_and
     weights = page.locator(".row .weight")
     expect(weights.nth(0)).to_have_value("2.5")
     expect(weights.nth(2)).to_have_value("2.5")
-    # A save that is refused says why in full.
+    # A refused save shows its full cause.
     type_into(box(page, 1), "  ")
     box(page, 1).blur()
     expect(unsaved(page, 3)).to_be_visible()
@@ -362,7 +360,7 @@ def test_selected_questions_are_changed_together_and_a_refused_save_says_why_and
         expect(box(page, 1)).to_be_focused(timeout=20_000)
 
 
-def test_what_is_typed_is_stored_after_a_pause_the_caret_stays_and_later_words_build_on_it(
+def test_typed_text_is_stored_after_pause_and_survives_reload(
     link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
 ) -> None:
     page = tab_of("ann")
@@ -376,12 +374,12 @@ def test_what_is_typed_is_stored_after_a_pause_the_caret_stays_and_later_words_b
     page.keyboard.type("now, ")
     expect(box(page, 0)).to_have_value("Say: now, What is A?")
     expect(page.locator(".state.changed")).to_have_count(1)
-    # What is still being typed when the tab is loaded anew is there again, too.
+    # Text still being typed when the tab is reloaded must reappear, too.
     page.keyboard.type("please: ")
-    # The browser keeps what it could not hand over; the app takes it in before it has drawn all of the screen.
+    # The browser keeps text that it could not send; the app stores it before the screen is fully drawn.
     page.reload()
     expect(box(page, 0)).to_have_value("Say: now, please: What is A?")
-    # It is shown before the app has it, and kept until then.
+    # The browser shows the text before the app has stored it, and keeps it until then.
     page.wait_for_function("examWorkbenchBank.acts.length === 0")
     expect(unsaved(page, 1)).to_be_visible()
     project = as_it_is_now(path, tmp_path)
@@ -405,12 +403,12 @@ def test_what_is_typed_is_stored_after_a_pause_the_caret_stays_and_later_words_b
     assert base == "Say: What is A?"
 
 
-def test_links_are_links_and_queries_and_popovers_are_used_by_keyboard(
+def test_menu_links_have_addresses_and_popovers_work_by_keyboard(
     link: str, path: Path, server: Server, tab_of: Callable[[str], Page]
 ) -> None:
     page = tab_of("ann")
     visit(page, link)
-    # Home can be opened in a new tab.
+    # Home needs an address, so that it can be opened in a new tab.
     home = page.locator(".st-key-menu a").first
     home.hover()
     assert home.evaluate("link => link.href") == f"{server.address}/?project={path.stem}"
@@ -431,7 +429,7 @@ def test_links_are_links_and_queries_and_popovers_are_used_by_keyboard(
     page.keyboard.press("Escape")
     expect(inside).to_have_count(0)
     expect(button).to_be_focused()
-    # Whoever opened it by the mouse goes on by keys as well.
+    # A popover that was opened by mouse can be used by keyboard as well.
     button.click()
     expect(inside).to_be_visible()
     button.focus()
@@ -439,7 +437,7 @@ def test_links_are_links_and_queries_and_popovers_are_used_by_keyboard(
     expect(inside.locator(":focus")).to_have_count(1)
 
 
-def test_the_tour_stands_over_the_menu_and_goes_on_when_the_page_is_loaded_anew(
+def test_tour_is_clickable_and_survives_reload_until_ended(
     server: Server, projects: Path, tab_of: Callable[[str], Page]
 ) -> None:
     project = new_project(projects / "toured.duckdb")
@@ -453,7 +451,7 @@ def test_the_tour_stands_over_the_menu_and_goes_on_when_the_page_is_loaded_anew(
     ready(page)
     page.reload()
     expect(card).to_contain_text(re.compile(r"1\D+3"))
-    # What the menu covers cannot be clicked.
+    # This click would fail if the menu covered the card.
     button(page, "end tour").click()
     expect(card).to_have_count(0)
     ready(page)

@@ -1,4 +1,4 @@
-"""The organizer's path from a disagreement to better qrels, and hostile texts, in a real browser on a real server."""
+"""From a disagreement to better qrels, hostile passages, blind judging and safe CSV files, in a real browser."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.made.projects import new_project
 pytestmark = pytest.mark.browser
 
 Rankings = dict[str, dict[str, list[str]]]
-"""Passage ids, best first, by query id by run."""
+"""Passage ids, best first, by run and query id."""
 
 QUERIES = {"tea": "effects of green tea", "bees": "why bees are dying"}
 PASSAGES = {
@@ -44,7 +44,7 @@ PASSAGES = {
     "bees-4": "Stock markets fell on Monday after weak figures from the car industry.",
 }
 VAGUE, SHARP = "What do honey bees do?", "What kills honey bees?"
-"""A question that a passage beside the point answers (rating 4), and a wording that it does not answer (rating 3)."""
+"""A question that an off-topic passage answers (rating 4), and a wording that it does not answer (rating 3)."""
 BANK = [
     Question("tea/1", "tea", "How much caffeine does green tea contain?"),
     Question("tea/2", "tea", "Does green tea lower blood pressure?"),
@@ -59,7 +59,7 @@ RUNS: Rankings = {
 }
 JUDGED = {"tea-1": 2, "tea-2": 1, "tea-3": 0, "bees-1": 1, "bees-2": 2, "bees-3": 0, "bees-4": 0}
 WRONG = "bees-3"
-"""The passage that is judged not relevant, and gets a high label from the vague question alone."""
+"""The passage that is judged not relevant but gets a high label from the vague question alone."""
 
 FORMULA = "=cmd|'/C calc'!A0"
 FORMULA_ID = "=cmd|'/C'!A1"
@@ -108,7 +108,7 @@ def graded(path: Path) -> Path:
 
 @pytest.fixture
 def twin(bees: Path, tmp_path: Path) -> Iterator[Project]:
-    """The same project, in which core alone does what the organizer does: what the screens have to come to."""
+    """A copy in which core alone repeats the organizer's actions: the expected results of the screens."""
     project = open_project(Path(shutil.copy(bees, tmp_path / "twin.duckdb")))
     yield project
     project.close()
@@ -116,22 +116,22 @@ def twin(bees: Path, tmp_path: Path) -> Iterator[Project]:
 
 @pytest.fixture
 def page(chromium_page: Page) -> Page:
-    """A tab in the browser of somebody who was here before."""
+    """A tab in a browser that has visited the app before."""
     return chromium_page
 
 
 def metric(page: Page, key: str) -> Locator:
-    """The number in the container of a key."""
+    """Return the number in the container with this key."""
     return page.locator(f".st-key-metric-{key}").get_by_test_id("stMetricValue")
 
 
 def merged_kappa(twin: Project) -> str:
-    """Kappa of the merged table as a screen writes it."""
+    """Return the kappa of the merged table as the screen formats it."""
     return f"{side_agreement(twin, Labels(Policy()), Judgments('assessors')).merged.kappa.value:.2f}"
 
 
 def expect_board(page: Page, twin: Project) -> list[str]:
-    """Wait until the leaderboard on the screen is the one of the twin; returns its runs, best first."""
+    """Wait until the screen shows the twin's leaderboard; return its runs, best first."""
     expected = leaderboard(twin, "nDCG@10", "exam", Policy()).systems
     rows = page.locator("tr.system")
     for at, system in enumerate(expected):
@@ -142,18 +142,18 @@ def expect_board(page: Page, twin: Project) -> list[str]:
 
 
 def way(case: Page | Locator, how: str) -> Locator:
-    """The choice of how a case is settled."""
+    """Return the option for a way to settle a case."""
     return case.locator(f".settle .segment:has([name=how][value={how}])")
 
 
 def download(page: Page, key: str, within: Locator | None = None) -> bytes:
-    """Click a download button, of a part of the page if it says which; returns the content of the file."""
+    """Click a download button, optionally within a part of the page, and return the file's content."""
     with page.expect_download() as started:
         button(within or page, key).click()
     return Path(started.value.path()).read_bytes()
 
 
-def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
+def test_organizer_gets_from_disagreement_to_better_qrels(
     twin: Project, server: Server, tab_of: Callable[[str], Page]
 ) -> None:
     page = tab_of("ann")
@@ -164,7 +164,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     go_to(page, "leaderboard")
     assert expect_board(page, twin)[0] == "dancing"
 
-    # A cell of the table leads to the passage, and to the question that gave the label.
+    # A table cell leads to the passage and to the question that determined its label.
     go_to(page, "disagreements")
     kappa, cells = page.locator(".kappa"), page.locator(".cross .cell")
     page.locator(".tables .segment").last.click()
@@ -186,15 +186,15 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     blamed = page.locator(".rows [role=group]", has_text=VAGUE)
     expect(blamed.locator(".gives")).to_be_visible()
 
-    # All ratings become 0 at once, until there is none left that would.
+    # One button sets all ratings to 0; it is disabled once all of them are.
     rate_none = page.locator(".ratings .top > button")
     rate_none.click()
     expect(rate_none).to_be_disabled()
     page.locator(".tray form button.link").click()
     expect(rate_none).to_be_enabled()
 
-    # One key begins an override, which shows what it would do before it counts, and what it did. What is typed after
-    # the rating is the reason, and no redraw loses it.
+    # One key begins an override, whose effect is shown before and after it is made. Text typed after the rating is
+    # the reason, and no redraw may lose it.
     blamed.focus()
     page.keyboard.press("1")
     effect = page.locator(".desk-effect")
@@ -221,13 +221,13 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     go_to(page, "leaderboard")
     assert expect_board(page, twin)[0] == "careful"
     go_to(page, "disagreements")
-    # Whoever comes back finds the filter that was chosen, which fits nothing now.
+    # The chosen filter is still set on return, although no case matches it now.
     expect(page.locator("button.filter", has_text=re.compile(r"5\D+4\D+0"))).to_be_visible()
     page.locator(".tables .segment").last.click()
     expect(kappa).to_have_text(re.compile(r" 1\.00$"))
     expect(cells).to_have_text(["4", "0", "0", "3"])
 
-    # Withdrawn, it leaves everything as it was.
+    # Withdrawing the override restores the previous state.
     go_to(page, "passages")
     page.locator(".st-key-part button", has_text="Ratings").click()
     page.locator(".st-key-override-list summary", has_text=re.compile(r"\b1\b")).click()
@@ -237,7 +237,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     expect(label).to_have_text(re.compile(r"\b4\D+3$"))
     expect(blamed).to_be_focused()
     expect(page.locator(".st-key-override-list summary", has_text=re.compile(r"\b0\b"))).to_be_visible()
-    # It is still unfolded: a press in a list that folds up by itself would be lost.
+    # The list must stay unfolded: a press in a list that folds by itself would be lost.
     expect(note(page, "no-overrides")).to_be_visible()
     withdraw_by_key(twin, key, "ann")
     go_to(page, "leaderboard")
@@ -246,7 +246,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     page.locator(".tables .segment").last.click()
     expect(kappa).to_have_text(re.compile(rf" {merged_kappa(twin)}$"))
 
-    # Settling it by rewording leads to the question, with the passage beside it.
+    # Settling the case by rewording opens the question next to the passage.
     expect(page.locator(".case h2", has_text=re.compile(r"\b1\D+1$"))).to_be_visible()
     way(case, "edit").click()
     expect(case.get_by_role("radio", name=VAGUE)).to_be_checked()
@@ -285,7 +285,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     page.locator(".tables .segment").last.click()
     expect(kappa).to_have_text(re.compile(r" 1\.00$"))
 
-    # Back from another screen is back to the states and the view that were chosen, and so is a page loaded anew.
+    # Both Back and a reload keep the chosen states and the chosen view.
     go_to(page, "changes")
     page.locator(".st-key-from-tau").get_by_role("combobox").click()
     page.get_by_role("option", name="3", exact=True).click()
@@ -303,7 +303,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
             re.compile(r"changes\?project=bees&from-version=1&.*&from-tau=3&.*&differs=Questions$")
         )
 
-    # All of it is on record, newest first.
+    # The activity log lists all actions, newest first.
     go_to(page, "activity")
     acts = page.locator(".asked").filter(has=page.get_by_text("ann", exact=True)).locator(".words")
     passage = f"{re.escape(VAGUE)}.*Honey bees dance"
@@ -334,12 +334,12 @@ HOSTILE = {
     "long": (" ".join(f"word{number}" for number in range(11_500)) + " the very end", None),
     FORMULA_ID: (f"{FORMULA} is what a spreadsheet would run.", None),
 }
-"""Passages by id, each as it is and as it is to be shown where that differs."""
+"""Passages by id: the original text, and the expected text on screen if it differs."""
 
 
 @pytest.fixture(scope="module")
 def hostile(projects: Path) -> str:
-    """The name of a project whose texts and names would do harm if anything but text were made of them."""
+    """Return the name of a project whose texts and names do harm unless shown as plain text."""
     project = new_project(projects / "hostile.duckdb")
     texts = {passage: text for passage, (text, _) in HOSTILE.items()}
     asked = [Question("q/1", "q", f"<b class=hacked>What</b> is **it**? {FORMULA}"), Question("q/2", "q", FORMULA)]
@@ -365,7 +365,7 @@ def hostile(projects: Path) -> str:
 
 
 def expect_harmless(page: Page) -> None:
-    """Nothing that the texts ask for has happened, and the screen holds together."""
+    """Expect that no script or markup of the texts took effect and that the layout is intact."""
     assert page.evaluate("window.hacked") is None
     main = page.get_by_test_id("stMain")
     expect(main.locator(".hacked, script, img, table:not([role=grid], .cross), [href^=javascript]")).to_have_count(0)
@@ -374,7 +374,7 @@ def expect_harmless(page: Page) -> None:
 
 
 def expect_judged_in_sight(page: Page, link: str) -> None:
-    """In a narrow window a passage, however long, is read and judged at once: nothing lies over its end."""
+    """Expect that a long passage in a narrow window scrolls above the judging keys, which stay visible."""
     page.set_viewport_size({"width": 900, "height": 900})
     visit(page, link)
     text, keys = page.locator(".pane .passage"), page.locator(".keys .scale")
@@ -382,12 +382,12 @@ def expect_judged_in_sight(page: Page, link: str) -> None:
     assert above is not None and below is not None
     assert above["y"] >= 0 and above["y"] + above["height"] <= below["y"]
     assert below["y"] + below["height"] <= 900
-    # Its end is reached by scrolling in it, and lies in the part that is seen.
+    # The end of the passage is reached by scrolling within it.
     assert text.evaluate("text => { text.scrollTo(0, 1e9); return text.scrollTop > 0; }")
     page.set_viewport_size({"width": 1440, "height": 900})
 
 
-def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str, server: Server, page: Page) -> None:
+def test_hostile_passages_are_shown_completely_as_plain_text(hostile: str, server: Server, page: Page) -> None:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     visit(page, f"{server.address}/passages?project={hostile}&query=q&passage=markup")
@@ -397,7 +397,7 @@ def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str
         expect(page.locator(".where").first).to_have_text(re.compile(rf"^{number}\D+{len(HOSTILE)}$"))
         expect(page.locator(".desk-passage .foot > .dim")).to_have_text(re.compile(rf" {re.escape(name)}$"))
         box = page.locator(".passage-text")
-        # The numbers of the questions stand between the words.
+        # The numbers of questions between the words are not part of the passage.
         whole = box.evaluate(
             "box => { const copy = box.cloneNode(true);"
             " copy.querySelectorAll('sup').forEach(one => one.remove()); return copy.textContent; }"
@@ -437,10 +437,10 @@ const look = (node) => {
 };
 look(document);
 """
-"""Notes everything that gives a label or a rating away, in whichever frame of a page's life it is drawn."""
+"""Records every element that reveals a label or a rating, in any frame of the page."""
 
 
-def test_blind_is_on_until_it_is_switched_off_and_the_link_says_so(projects: Path, server: Server, page: Page) -> None:
+def test_blind_mode_is_on_until_switched_off_in_address(projects: Path, server: Server, page: Page) -> None:
     graded(projects / "unseen.duckdb")
     link = f"{server.address}/passages?project=unseen&query=tea"
     page.add_init_script(SEEN)
@@ -457,7 +457,7 @@ def test_blind_is_on_until_it_is_switched_off_and_the_link_says_so(projects: Pat
     assert page.evaluate("seen.size") > 0
 
 
-def test_no_csv_hands_a_formula_to_a_spreadsheet(hostile: str, server: Server, page: Page) -> None:
+def test_csv_files_escape_formulas(hostile: str, server: Server, page: Page) -> None:
     visit(page, f"{server.address}/disagreements?project={hostile}")
     page.locator(".st-key-cases_shown button").last.click()
     files = [download(page, "record"), download(page, "disputed")]
@@ -474,10 +474,8 @@ def test_no_csv_hands_a_formula_to_a_spreadsheet(hostile: str, server: Server, p
         assert not [cell for cell in cells if re.match(r"\s*[=+@-]", cell)]
 
 
-def test_what_is_typed_for_a_case_is_kept_and_the_next_case_opens_in_place(
-    projects: Path, server: Server, page: Page
-) -> None:
-    # A project of its own: the app holds on to what another test looked at.
+def test_typed_reason_is_kept_and_next_case_opens_in_place(projects: Path, server: Server, page: Page) -> None:
+    # A separate project, because the app keeps the state of projects that other tests used.
     graded(projects / "typed.duckdb")
     visit(page, f"{server.address}/disagreements?project=typed")
     case, title = page.locator("section.case"), page.locator(".case h2")
@@ -488,13 +486,13 @@ def test_what_is_typed_for_a_case_is_kept_and_the_next_case_opens_in_place(
     page.keyboard.press("Alt+j")
     expect(title).to_have_text(re.compile(rf"\b2\D+{many}$"))
     second = case.locator(".passage").inner_text()
-    # Back in the browser is back to the case, with what was typed there; a reload keeps both.
+    # Back returns to the case with its typed reason; a reload keeps both.
     page.go_back()
     expect(title).to_have_text(re.compile(rf"\b1\D+{many}$"))
     expect(case.locator("input.reason")).to_have_value("both are right")
     page.reload()
     expect(case.locator("input.reason")).to_have_value("both are right")
-    # Pressed twice it is settled once, and nobody else is said to have done it.
+    # A double click settles the case once and shows no conflict.
     case.locator(".buttons button.first").dblclick()
     expect(title).to_have_text(re.compile(rf"\b1\D+{many - 1}$"))
     expect(case.locator(".passage")).to_have_text(second)
@@ -507,13 +505,13 @@ def test_what_is_typed_for_a_case_is_kept_and_the_next_case_opens_in_place(
     page.locator(".news button").click()
     expect(title).to_have_text(re.compile(rf"\b1\D+{many}$"))
     expect(case.locator(".passage")).to_have_text(first)
-    # All questions at once, and what that would do.
+    # One rating for all questions, with a preview of its effect.
     way(case, "override").click()
     case.locator(".ratings-of").get_by_text("0", exact=True).click()
     case.locator(".ratings-of button").click()
     expect(case.locator(".asked input[type=checkbox]").first).to_be_checked()
     expect(case.locator(".effect")).to_contain_text("→ 0")
-    # Settled in another tab meanwhile, it is said who did, and what was typed here.
+    # If another tab settles the case first, the message names the person and keeps the reason typed here.
     other = page.context.new_page()
     visit(other, f"{server.address}/disagreements?project=typed")
     way(other, "comment").click()
@@ -527,14 +525,14 @@ def test_what_is_typed_for_a_case_is_kept_and_the_next_case_opens_in_place(
     expect(news).to_contain_text(re.compile("tester.*seen.*says nothing of it"))
     expect(title).to_have_text(re.compile(rf"\b1\D+{many - 1}$"))
     expect(title).to_be_focused()
-    # Reopened, it is before one with what was typed.
+    # Reopening the case shows the typed reason again.
     page.locator(".st-key-show_settled label").click()
     expect(title).to_have_text(re.compile(rf"\b1\D+{many}$"))
     case.locator(".settled-by button").click()
     expect(case.locator("input.reason")).to_have_value("says nothing of it")
     page.locator(".st-key-show_settled label").click()
     ready(page)
-    # To come to another screen by the menu is one step, whatever place it shows.
+    # Opening another screen from the menu is a single step for Back.
     go_to(page, "passages")
     expect(page).to_have_url(re.compile("query="))
     page.go_back()

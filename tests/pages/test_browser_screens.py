@@ -40,9 +40,7 @@ from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS, put_small
 pytestmark = pytest.mark.browser
 
 
-def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
-    projects: Path, server: Server, chromium_page: Page
-) -> None:
+def test_system_opens_in_place_and_back_returns_to_it(projects: Path, server: Server, chromium_page: Page) -> None:
     page = chromium_page
     project = new_project(projects / "boards.duckdb")
     fill(project, QUESTIONS, RATINGS, RUNS)
@@ -79,13 +77,13 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     page.locator("thead th.rank button").click()
     expect(page).not_to_have_url(re.compile("sorted="))
 
-    # Each part of the sentence above opens its numbers.
+    # The summary sentence opens the numbers behind it.
     page.locator(".st-key-summary-agreement button").click()
     expect(page.locator(".st-key-metric-Kendall")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator(".st-key-metric-Kendall")).to_have_count(0)
 
-    # A click on the dot opens the queries below it, and one of these its passages.
+    # A click on a system's dot opens its queries, and a query opens its passages.
     row.locator(".dot.mine").click()
     queries = page.locator("tr.query")
     expect(queries).to_have_count(len(scores))
@@ -108,7 +106,7 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     expect(passages).not_to_have_count(0)
     expect(row).to_have_class(re.compile("open"))
 
-    # Where there is no room for two scales the official board is numbers, and all of them are in sight.
+    # A narrow window shows the official leaderboard as numbers only and needs no horizontal scrolling.
     page.set_viewport_size({"width": 900, "height": 900})
     expect(page.locator("td.plot.theirs").first).to_be_hidden()
     expect(row.locator("td.plot.mine")).to_be_visible()
@@ -123,7 +121,7 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
         expect(rows.nth(place)).to_have_attribute("data-run", name)
     expect(page.locator(".lane")).to_have_count(0)
 
-    # What another screen calls its view is not this one's.
+    # The view of another screen must not carry over to this one.
     views = page.locator(".st-key-view").get_by_role("radio")
     page.locator(".st-key-menu a[href*=disagreements]").click()
     expect(heading(page, "disagreements")).to_be_visible()
@@ -133,7 +131,7 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     ready(page)
     expect(page).not_to_have_url(re.compile("view=queue"))
 
-    # A view is a step: Back leads to the one before.
+    # Each view is a step in the history: Back returns to the previous one.
     two = re.compile("view=Two")
     views.nth(2).click()
     expect(page).to_have_url(two)
@@ -147,7 +145,7 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     expect(views.first).to_be_checked()
     ready(page)
 
-    # A folded menu leaves its room to the page, and what stands in its place does not lie over the name of the screen.
+    # A folded menu frees its space, and nothing in its place covers the name of the screen.
     page.locator("[data-testid=stSidebar]").hover()
     page.locator("[data-testid=stSidebarCollapseButton] button").click()
     page.wait_for_function(
@@ -156,9 +154,7 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     )
 
 
-def test_a_click_on_a_mark_of_a_chart_opens_its_system_or_query(
-    projects: Path, server: Server, chromium_page: Page
-) -> None:
+def test_clicking_chart_mark_opens_its_system_or_query(projects: Path, server: Server, chromium_page: Page) -> None:
     page = chromium_page
     project = new_project(projects / "marks.duckdb")
     fill(project, QUESTIONS, RATINGS, RUNS)
@@ -172,19 +168,19 @@ def test_a_click_on_a_mark_of_a_chart_opens_its_system_or_query(
     ):
         visit(page, f"{server.address}/leaderboard?project=marks&view={view}")
         marks = page.locator(f"[data-testid=stVegaLiteChart] path[aria-roledescription='{mark}']")
-        # A name or another mark may lie above it.
+        # A name or another mark may cover this one.
         marks.last.click(force=True)
         for name in opened:
             expect(page).to_have_url(re.compile(f"[?&]{name}=[^&]"))
         ready(page)
-    # A cell of the correlations opens its two leaderboards, which people can sort.
+    # A correlation cell opens its two leaderboards, which can be sorted.
     visit(page, f"{server.address}/measures?project=marks")
     page.locator("td.cell button").first.click()
     page.locator(".detail thead th.run button").click()
     expect(page.locator(".detail tr.system").first).to_have_attribute("data-run", min(RUNS))
 
 
-def test_a_report_opens_offline_asks_for_nothing_and_runs_nothing(
+def test_report_opens_offline_without_requests_or_scripts(
     projects: Path, server: Server, chromium: Browser, chromium_page: Page, tmp_path: Path
 ) -> None:
     hostile = "<img src=x onerror=alert(1)>"
@@ -210,7 +206,7 @@ def test_a_report_opens_offline_asks_for_nothing_and_runs_nothing(
     alone.close()
 
 
-def test_what_a_cell_opens_is_in_sight_below_a_long_table(projects: Path, server: Server, chromium_page: Page) -> None:
+def test_opened_cell_detail_scrolls_into_view(projects: Path, server: Server, chromium_page: Page) -> None:
     project = new_project(projects / "verdicts.duckdb")
     put_answered(project)
     put_verdicts(project)
@@ -224,7 +220,7 @@ def test_what_a_cell_opens_is_in_sight_below_a_long_table(projects: Path, server
     expect(title).to_have_text(re.compile(r"\bLLM-retEval@2\b.*\btwo\b"))
 
 
-def test_cases_are_confirmed_by_keys(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
+def test_cases_are_confirmed_by_keyboard(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
     project = new_project(projects / "answered.duckdb")
     put_answered(project)
     project.close()
@@ -235,7 +231,7 @@ def test_cases_are_confirmed_by_keys(projects: Path, server: Server, chromium_pa
     expect(heading).to_have_text(question("a"))
     expect(open_case.locator(".passage mark").first).to_have_text("Hamburg")
     expect(open_case.locator(".proposal .quiet")).to_be_visible()
-    # In a field a letter is a letter.
+    # A letter typed into a field is not a shortcut.
     note = open_case.locator("input.note")
     note.fill("not in the judgments: a")
     expect(heading).to_have_text(question("a"))
@@ -260,7 +256,7 @@ def test_cases_are_confirmed_by_keys(projects: Path, server: Server, chromium_pa
 
 
 class Judge:
-    """Somebody at the desk, who looks at a passage and presses a key."""
+    """An assessor at the desk who judges passages by keyboard."""
 
     def __init__(self, page: Page, link: str) -> None:
         self.page, self.link = page, link
@@ -269,15 +265,15 @@ class Judge:
 
     @property
     def passage(self) -> str:
-        """What is to be judged; empty where nothing is."""
-        # Whichever comes: the next passage, or that there is none.
+        """The passage to judge; empty if none is left."""
+        # Wait for either the next passage or the notice that none is left.
         desk = self.page.locator("section.pane")
         expect(desk.locator(".passage").or_(desk.get_by_role("heading"))).to_be_visible()
         shown = desk.locator(".passage")
         return shown.inner_text() if shown.count() else ""
 
     def press(self, key: str) -> bool:
-        """Press a key for the passage that is shown, and wait until another one is; False where there is none."""
+        """Judge the shown passage by key and wait for the next; return False if no passage is left."""
         before = self.passage
         if not before:
             return False
@@ -288,22 +284,22 @@ class Judge:
 
     @property
     def query(self) -> str:
-        """What is looked for in the passage that is shown."""
+        """The query of the shown passage."""
         return self.page.get_by_role("heading", level=2).inner_text()
 
     def wait_until_taken(self) -> None:
-        """Wait until the server has taken all that was said here, which the tab keeps until then."""
+        """Wait until the server has stored all judgments, which the tab keeps until then."""
         self.page.wait_for_function("() => localStorage.getItem('exam-workbench-judging') === null")
 
     def come_back(self) -> None:
-        """Close the tab in the middle of it, and open the desk in a new one."""
+        """Close the tab and open the desk in a new one."""
         browser = self.page.context
         self.page.close()
         self.page = empty_tab(browser)
         visit(self.page, self.link)
 
 
-def test_two_people_judge_a_batch_by_keys_and_one_closes_the_browser_in_between(
+def test_two_people_judge_batch_despite_closed_tab(
     tab_of: Callable[[str], Page], server: Server, projects: Path, tmp_path: Path
 ) -> None:
     project = new_project(projects / "audited.duckdb")
@@ -316,12 +312,12 @@ def test_two_people_judge_a_batch_by_keys_and_one_closes_the_browser_in_between(
     assert ann.press("3") and ben.press("0") and ann.press("1")
     waiting = ann.passage
     ann.come_back()
-    assert ann.passage == waiting, "the passage that she had before her is hers still"
-    # She takes the last one back and judges it otherwise.
+    assert ann.passage == waiting, "a closed tab must not lose the passage that ann was judging"
+    # Ann undoes her last judgment and gives a different one.
     ann.page.keyboard.press("u")
     expect(ann.page.locator(".pane .passage")).to_have_text(ann.seen.pop())
     assert ann.press("2")
-    # Her query ends. Two of it come back at once with what was asked, although the server deals it no more.
+    # Two undos return to the finished query, although the server no longer deals its passages.
     query = ann.query
     while ann.query == query:
         assert ann.press("1")
@@ -357,7 +353,7 @@ def queue(projects: Path, request: pytest.FixtureRequest) -> Path:
     return project.path
 
 
-def test_two_clicks_on_one_spot_never_mark_two_queries_and_the_title_names_a_long_run(
+def test_second_click_unmarks_same_query_and_title_shows_running_script(
     queue: Path, server: Server, chromium_page: Page
 ) -> None:
     page = chromium_page
@@ -372,7 +368,7 @@ def test_two_clicks_on_one_spot_never_mark_two_queries_and_the_title_names_a_lon
         expect(first).to_be_checked(checked=marked)
         expect(second).not_to_be_checked()
     title = page.title()
-    # As Streamlit does at the beginning and at the end of a run.
+    # Streamlit sets these states at the beginning and at the end of a run.
     state = "(state) => document.querySelector('[data-testid=stApp]').dataset.testScriptState = state"
     page.evaluate(state, "running")
     page.wait_for_function("(title) => document.title !== title && document.title.endsWith(title)", arg=title)
@@ -388,7 +384,7 @@ FOCUSED = """(selector) => {
 
 
 def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until an element that a selector names has the focus."""
+    """Press Tab until an element that matches a selector has the focus."""
     for _ in range(90):
         if page.evaluate(FOCUSED, selector):
             return
@@ -397,7 +393,7 @@ def tab_to(page: Page, selector: str) -> None:
 
 
 def enter_from_my_work(page: Page, link: str) -> None:
-    """Open My work from the menu, and the first link of a kind there, by keyboard."""
+    """Open My work from the menu by keyboard, then the first link there to a query on a screen."""
     tab_to(page, ".st-key-menu a[href*=my_work]")
     page.keyboard.press("Enter")
     page.wait_for_url("**/my_work**")
@@ -408,7 +404,7 @@ def enter_from_my_work(page: Page, link: str) -> None:
     ready(page)
 
 
-def test_an_assessor_does_the_whole_job_without_a_mouse(
+def test_assessor_completes_all_work_by_keyboard(
     queue: Path, server: Server, chromium_page: Page, tmp_path: Path
 ) -> None:
     page = chromium_page
@@ -459,7 +455,7 @@ def test_an_assessor_does_the_whole_job_without_a_mouse(
 
 
 def pick_endpoint(page: Page) -> None:
-    """Choose that the model is behind an endpoint, the second of the places."""
+    """Choose an endpoint, the second option, as the place of the model."""
     choose_option(page, "setup/self-rating/ back_end", 1)
     ready(page)
 
@@ -480,7 +476,7 @@ def write(box: Locator, text: str) -> None:
     ready(box.page)
 
 
-def test_a_visitor_types_no_address_and_the_one_person_here_does(
+def test_only_unshared_server_accepts_typed_endpoint_address(
     projects: Path,
     server: Server,
     app_server: Callable[[Path], Server],
@@ -496,7 +492,7 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
     with EndpointServer() as endpoint:
         visit(page, f"{here.address}/grading?project=gold&setup=Self-rating")
         pick_endpoint(page)
-        # The key follows the address at once: nobody waits for a screen between two boxes.
+        # The key is typed right after the address, before the screen is redrawn.
         field(page, "setup/self-rating//openai base_url").fill(endpoint.url)
         write(field(page, "setup/self-rating//openai key"), "open-sesame")
         expect(note(page, "key typed", "127.0.0.1")).to_be_visible()
@@ -507,7 +503,7 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         expect(note(page, "answered")).to_be_visible()
         assert endpoint.seen[0].headers["authorization"] == "Bearer open-sesame"
 
-        # Another tab is another session, which knows nothing of it.
+        # Another tab is a separate session without the key.
         other = empty_tab(page.context)
         visit(other, f"{here.address}/grading?project=gold&setup=Self-rating")
         pick_endpoint(other)

@@ -1,4 +1,4 @@
-"""Acts in the question bank are done once in ended runs and in several windows, and no edits are lost unseen."""
+"""Question bank actions are applied once despite interrupted script runs and several windows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASKED = Question("q1/a", "q1", "What is A?", note="old")
 
 
 class Session(dict[str, Any]):
-    """The state of a session, which ends the run when it is asked once more than it may be."""
+    """A session state that stops the script run after a limited number of reads."""
 
     left = 1_000
 
@@ -44,7 +44,7 @@ class Session(dict[str, Any]):
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch, project: Project) -> Iterator[Session]:
-    """The session of ann, in place of Streamlit's; her window shows the one question of the project."""
+    """Replace Streamlit's session with ann's; her window shows the project's only question."""
     fill(project, [ASKED], {}, {"run": {"q1": ["p1"]}})
     state = Session(author="ann")
     monkeypatch.setattr(st, "session_state", state)
@@ -54,7 +54,7 @@ def session(monkeypatch: pytest.MonkeyPatch, project: Project) -> Iterator[Sessi
 
 
 def sent(session: Session, project: Project, *acts: dict[str, Any]) -> None:
-    """Acts that the browser sends with every run from here on, until it hears that they were done."""
+    """Set the actions that the browser sends with every run until they are acknowledged."""
     place = {"window": bank_window.current_window().token, "project": project.name, "author": "ann"}
     first = bank_window.current_window().done + 1
     session["bank"] = {"acts": [{"n": first + at, **place, **act} for at, act in enumerate(acts)]}
@@ -65,9 +65,7 @@ def typed(value: str | float | None, field: str = "text", base: str | float | No
 
 
 @pytest.mark.parametrize("asked", range(8))
-def test_what_was_done_survives_a_run_that_is_ended_at_any_point(
-    project: Project, session: Session, asked: int
-) -> None:
+def test_actions_survive_run_interrupted_at_any_point(project: Project, session: Session, asked: int) -> None:
     sent(session, project, typed("Who is A?"), {"act": "add", "query": "q1", "name": "0123456789ab"})
     session.left = asked
     with suppress(StopException):
@@ -78,17 +76,15 @@ def test_what_was_done_survives_a_run_that_is_ended_at_any_point(
     assert bank.list_drafts(project, "ann")["q1/a"].question.text == "Who is A?"
     assert [q.text for q in bank.drafted_bank(project, "ann", "q1")] == ["Who is A?", ""]
     assert bank.count_steps(project, "ann") == (2, 0)
-    # Saving is not refused for a change of another window: it was this one.
+    # Saving must not be refused: this window made the change, not another one.
     here = bank_window.current_window()
     assert here.shown[project.name, "ann"].is_current
 
 
-def test_the_changes_of_one_person_are_saved_before_their_list_is_shown_again(
-    project: Project, session: Session
-) -> None:
+def test_changes_can_be_saved_before_list_is_shown_again(project: Project, session: Session) -> None:
     sent(session, project, typed("Who is A?"))
     bank_window.take_in()
-    # Bob works in the same window for a moment. Ann saves before the window has shown her questions again.
+    # Bob briefly works in the same window. Ann saves before the window has shown her questions again.
     session["author"] = "bob"
     bank_window.open_for(project)
     bank_window.note_shown(project, bank.drafted_bank(project, "bob", "q1"))
@@ -99,14 +95,14 @@ def test_the_changes_of_one_person_are_saved_before_their_list_is_shown_again(
     assert bank.latest_version(project) == 2 and not bank.list_drafts(project, "ann")
 
 
-def test_an_emptied_note_is_none(project: Project, session: Session) -> None:
+def test_emptied_note_becomes_none(project: Project, session: Session) -> None:
     sent(session, project, typed("  ", "note", "old"))
     bank_window.take_in()
     assert bank.list_drafts(project, "ann")["q1/a"].question.note is None
     assert bank.list_questions(project)[0].note == "old"
 
 
-def test_typing_over_an_edit_of_another_window_waits_for_a_choice(project: Project, session: Session) -> None:
+def test_typing_over_other_windows_edit_waits_for_choice(project: Project, session: Session) -> None:
     bank.put_draft(project, "ann", Question("q1/a", "q1", "From the other window?", note="old"))
     sent(session, project, typed("From this one?"))
     for _ in range(2):
@@ -117,21 +113,19 @@ def test_typing_over_an_edit_of_another_window_waits_for_a_choice(project: Proje
     assert not here.shown[project.name, "ann"].is_current
 
 
-def test_nothing_is_saved_while_something_typed_could_not_be_stored(project: Project, session: Session) -> None:
+def test_unstorable_input_blocks_saving_until_dropped(project: Project, session: Session) -> None:
     sent(session, project, typed("Who is A?"), typed(1e9, "weight", 1.0), {"act": "save"})
     bank_window.take_in()
     here = bank_window.current_window()
     assert "“Who is A?”" in here.said and bank.latest_version(project) == 1
-    # It is left: the browser sends it no more.
+    # The invalid input is dropped: the browser no longer sends it.
     sent(session, project, {"act": "save"})
     bank_window.take_in()
     assert here.refused == {} and bank.latest_version(project) == 2
     assert bank.list_questions(project)[0].text == "Who is A?"
 
 
-def test_what_could_not_be_stored_of_a_question_that_was_taken_back_holds_nothing(
-    project: Project, session: Session
-) -> None:
+def test_unstorable_input_of_discarded_question_does_not_block_saving(project: Project, session: Session) -> None:
     added = {"act": "edit", "id": "q1/new", "field": "weight", "value": 1e9, "base": 1.0}
     sent(session, project, typed("Who is A?"), {"act": "add", "query": "q1", "name": "new"}, added)
     bank_window.take_in()
@@ -143,7 +137,7 @@ def test_what_could_not_be_stored_of_a_question_that_was_taken_back_holds_nothin
 
 
 @pytest.mark.parametrize("nonsense", [None, "x", {"acts": None}, {"acts": [None, 1, {}, {"n": 1}]}, {"acts": "x"}])
-def test_what_no_browser_of_ours_sends_does_nothing(project: Project, session: Session, nonsense: object) -> None:
+def test_malformed_actions_are_ignored(project: Project, session: Session, nonsense: object) -> None:
     session["bank"] = nonsense
     bank_window.take_in()
     sent(session, project, {"act": "edit"}, {"act": "shout"}, {"act": "edit", "id": 3, "field": "__class__"})
@@ -151,12 +145,12 @@ def test_what_no_browser_of_ours_sends_does_nothing(project: Project, session: S
     assert bank.list_drafts(project, "ann") == {}
 
 
-def test_what_was_done_before_the_screen_was_drawn_is_taken_in(project: Project, session: Session) -> None:
+def test_actions_before_screen_is_drawn_are_applied_later(project: Project, session: Session) -> None:
     bank_window.current_window().shown.clear()
     sent(session, project, typed("Who is A?"))
     bank_window.take_in()
     assert bank.list_drafts(project, "ann") == {}
-    # The browser keeps it, as it has not heard that it is stored.
+    # The browser keeps the edit, because it is not acknowledged as stored.
     assert list(bank_window.current_window().refused) == [1]
     bank_window.open_for(project)
     bank_window.take_in()
@@ -164,11 +158,9 @@ def test_what_was_done_before_the_screen_was_drawn_is_taken_in(project: Project,
     assert bank_window.current_window().refused == {}
 
 
-def test_what_this_tab_typed_before_it_was_loaded_anew_is_not_another_windows_edit(
-    session: Session, project: Project
-) -> None:
+def test_own_edits_from_before_reload_do_not_conflict(session: Session, project: Project) -> None:
     first, second = "What was A?", "What was A then?"
-    # The server did both edits, and the tab that was loaded anew heard of neither.
+    # The server stored both edits, but the reloaded tab received no acknowledgment.
     for value in (first, second):
         bank.change_draft(project, "ann", bank.drafted_bank(project, "ann", "q1")[0], "text", value)
     edit = {"act": "edit", "id": "q1/a", "field": "text", "mine": [first, second]}
@@ -185,7 +177,7 @@ C = Question("q2/c", "q2", "What is C?")
 
 @pytest.fixture
 def banked(project: Project) -> Project:
-    """A project with three questions of two queries."""
+    """A project with three questions for two queries."""
     fill(project, [A, B, C], {}, {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}})
     return project
 
@@ -194,7 +186,7 @@ def text(project: Project) -> str | None:
     return bank.list_drafts(project, "ann")["q1/a"].question.text
 
 
-def test_typing_over_what_another_window_wrote_is_refused_and_loses_neither(banked: Project):
+def test_crossed_edit_is_refused_and_keeps_both_wordings(banked: Project):
     bank.change_draft(banked, "ann", A, "text", "From the first window?", over=A.text)
     with pytest.raises(bank.CrossedEdit) as crossed:
         bank.change_draft(banked, "ann", A, "text", "From the second window?", over=A.text)
@@ -206,13 +198,13 @@ def test_typing_over_what_another_window_wrote_is_refused_and_loses_neither(bank
     assert text(banked) == "From the first window?"
 
 
-def test_the_same_words_from_two_windows_do_not_cross(banked: Project):
+def test_same_wording_from_two_windows_does_not_conflict(banked: Project):
     for _ in range(2):
         bank.change_draft(banked, "ann", A, "text", "The same?", over=A.text)
     assert text(banked) == "The same?"
 
 
-def test_every_act_of_another_window_moves_the_mark(banked: Project):
+def test_every_draft_action_changes_draft_mark(banked: Project):
     marks = [bank.draft_mark(banked, "ann")]
 
     def moved() -> bool:
@@ -235,7 +227,7 @@ def test_every_act_of_another_window_moves_the_mark(banked: Project):
     assert bank.draft_mark(banked, "ann") == bank.draft_mark(banked, "ann")
 
 
-def test_discarding_and_drafts_of_others_move_no_mark_and_are_counted_by_name(banked: Project):
+def test_drafts_of_others_are_counted_and_keep_draft_mark(banked: Project):
     bank.put_draft(banked, "ann", replace(A, weight=2.0))
     bank.put_draft(banked, "bob", replace(A, weight=3.0))
     bank.take_back(banked, "ann")
@@ -252,7 +244,7 @@ def test_discarding_and_drafts_of_others_move_no_mark_and_are_counted_by_name(ba
     assert bank.count_others_drafts(banked, "bob") == {"eve": 1}
 
 
-def test_a_note_counts_every_question_once_and_names_the_query_in_few_words(banked: Project):
+def test_change_summary_counts_questions_once_and_shortens_query(banked: Project):
     a, b, c = bank.list_questions(banked)
     new = Question("q1/n", "q1", "New?")
     assert summary_of_changes(banked, []) == ""

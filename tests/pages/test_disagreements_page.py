@@ -1,4 +1,4 @@
-"""The Disagreements screen: the tables, the queue behind a cell, settling a case, and what it says where it cannot."""
+"""The Disagreements screen: tables, the queue of cases, settling cases and empty states."""
 
 from __future__ import annotations
 
@@ -62,43 +62,43 @@ def long_queue(project: Project) -> Project:
     return project
 
 
-# Of the small project: labels 5, 3, 4, 1 and 4, 3, 1; judgments 2, 1, 0, 0 and 1, none, 2.
+# The small project has labels 5, 3, 4, 1 and 4, 3, 1; judgments 2, 1, 0, 0 and 1, none, 2.
 
 
 def url(app: AppTest, name: str) -> str:
-    """What the URL says of a parameter."""
+    """Return the value of a URL parameter."""
     value = app.query_params[name]
     return value if isinstance(value, str) else value[-1]
 
 
 def toast(app: AppTest) -> str:
-    """What the last message said."""
+    """Return the text of the last message."""
     return app.toast[-1].value.replace("\\", "")
 
 
 def queued(app: AppTest) -> Any:
-    """What the part with the queue shows."""
+    """Return the data of the case queue."""
     return holds(app, "cases")
 
 
 def rows(app: AppTest) -> list[str]:
-    """The passages that are listed."""
+    """Return the listed passages."""
     return [row["id"].split(" ")[1] for row in queued(app)["rows"]]
 
 
 def open_case(app: AppTest) -> str:
-    """The passage of the case that is open."""
+    """Return the passage of the open case."""
     return str(queued(app)["open"]["passage_id"])
 
 
 def other_rows(app: AppTest) -> list[str]:
-    """The passages of another list than the queue, by what stands between the tags of their texts."""
+    """Return the passages of a list other than the queue, parsed from its HTML."""
     texts = [part.split("</div>")[0] for part in html(app).split('<div class="text" dir="auto">')[1:]]
     return [text.removeprefix("text of ") for text in texts]
 
 
 def show(app: AppTest, label: str, value: str) -> AppTest:
-    """Choose one of a row of buttons by the value that stands for it."""
+    """Choose an option of a button group by its value."""
     named(app.get("button_group"), label).set_value(value)
     return sound(app.run())
 
@@ -107,12 +107,12 @@ _acts = itertools.count(1)
 
 
 def act(app: AppTest, do: str, **said: object) -> AppTest:
-    """Do something in the part with the queue, as the browser reports it."""
+    """Send an action in the queue as the browser reports it."""
     return tell(app, "cases", "acts", [{"id": next(_acts), "do": do, **said}])
 
 
 def weigh(app: AppTest, rating: int, *questions: str) -> AppTest:
-    """Choose a rating for questions of the open case; for the first one without names."""
+    """Try a rating for questions of the open case, by default for the first one."""
     case = queued(app)["open"]
     return act(app, "weigh", case=case["id"], questions=list(questions) or [case["asked"][0]["id"]], rating=rating)
 
@@ -127,17 +127,17 @@ def settle(app: AppTest, how: str, reason: str, **said: object) -> AppTest:
 
 
 def ways(app: AppTest) -> list[str]:
-    """How the open case can be settled."""
+    """Return the ways to settle the open case."""
     return [way["name"] for way in queued(app)["open"]["ways"]]
 
 
 def news(app: AppTest) -> str:
-    """What the last act came to."""
+    """Return the message about the last action."""
     return str((queued(app)["said"] or {}).get("words"))
 
 
 def counts(app: AppTest, table: int = 0) -> list[list[int]]:
-    """The cross table: as it is, or merged."""
+    """Return the counts of the cross table: 0 for the full table, 1 for the merged one."""
     return [[cell["count"] for cell in row["cells"]] for row in queued(app)["tables"][table]["rows"]]
 
 
@@ -146,9 +146,7 @@ def coefficient(app: AppTest, name: str) -> Any:
 
 
 class TestTables:
-    def test_counts_totals_and_kappas_stand_in_the_table_and_both_tables_can_be_downloaded(
-        self, shared: Project
-    ) -> None:
+    def test_tables_show_counts_and_kappa_and_can_be_downloaded(self, shared: Project) -> None:
         app = visit("disagreements")
         assert [counts(app)[row] for row in (0, 1, 4)] == [[1, 0, 0], [0, 1, 1], [1, 0, 1]]
         whole, merged = queued(app)["tables"]
@@ -156,7 +154,7 @@ class TestTables:
         assert counts(app, 1) == [[2, 1], [2, 1]]
         assert [row["name"] for row in merged["rows"]] == ["4–5", "0–3"]
         assert numbers(queued(app)["missing"])[0] == 6
-        assert numbers(queued(app)["missing"])[-1] == 1, "only one side has it, and it is in no cell"
+        assert numbers(queued(app)["missing"])[-1] == 1, "a pair that only one side has must be in no cell"
         assert coefficient(app, RELEVANT_KAPPA)["value"] == "0.00"
         assert downloads(app) == []
         app.session_state["tables"] = True
@@ -165,14 +163,14 @@ class TestTables:
         app = choose(app, "tau", 3)
         assert queued(app)["tables"][1]["rows"][0]["name"] == "3–5"
 
-    def test_what_is_undefined_says_why(self, project: Project) -> None:
+    def test_undefined_kappa_is_explained(self, project: Project) -> None:
         fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 5, ("A?", "p2"): 4}, {"r": {"q1": ["p1", "p2"]}})
         judge(project, {("q1", "p1"): 1, ("q1", "p2"): 1})
         found = coefficient(visit("disagreements"), RELEVANT_KAPPA)
         assert found["value"] == "–"
         assert found["why"]
 
-    def test_any_two_sides_can_be_compared_and_people_have_no_order_by_leaderboard(self, small: Project) -> None:
+    def test_sides_with_same_kind_of_value_can_be_compared(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob")
         add_override(small, "q1/a", "p1", 1, "read it", "ann")
         add_override(small, "q1/a", "p1", 4, "read it", "bob")
@@ -195,12 +193,12 @@ class TestTables:
         app = choose(visit("disagreements"), "left", "person ann")
         check_refused(app, "sides-not-comparable")
 
-    def test_no_kappa_is_minus_zero(self) -> None:
+    def test_kappa_is_never_minus_zero(self) -> None:
         assert format_coefficient(Coefficient(-0.001)) == "0.00"
 
 
 class TestQueue:
-    def test_the_worst_disagreements_come_first_and_each_case_leads_to_its_passage(self, shared: Project) -> None:
+    def test_worst_disagreements_come_first_and_lead_to_passages(self, shared: Project) -> None:
         app = visit("disagreements")
         assert rows(app)[:2] == ["p3", "p7"]
         assert open_case(app) == "p3"
@@ -218,7 +216,7 @@ class TestQueue:
         assert app.title[0].value == "Passages"
         assert url(app, "passage") == "p3"
 
-    def test_a_cell_leads_to_its_passages_and_one_act_takes_the_filter_away(self, shared: Project) -> None:
+    def test_cell_filters_passages_until_cleared(self, shared: Project) -> None:
         app = act(visit("disagreements"), "cell", cell="4:0")
         assert rows(app) == ["p3"]
         assert url(app, "cell") == "4:0"
@@ -226,7 +224,7 @@ class TestQueue:
         assert len(rows(act(app, "clear", what="cell"))) == 4
         assert "cell" not in app.query_params
 
-    def test_a_link_opens_a_cell_or_a_case_and_falls_back(self, shared: Project) -> None:
+    def test_link_opens_cell_or_case_with_fallback(self, shared: Project) -> None:
         app = visit("disagreements", cell="4:0", order="right")
         assert rows(app) == []
         assert queued(app)["empty"]
@@ -237,7 +235,7 @@ class TestQueue:
         last = visit("disagreements", case="q1 gone", at="77")
         assert queued(last)["open"]["at"] == 3
 
-    def test_a_link_lists_one_query_and_the_url_follows_the_choice(self, shared: Project) -> None:
+    def test_link_filters_by_query_and_url_follows_choice(self, shared: Project) -> None:
         app = visit("disagreements", query="q2")
         assert rows(app) == ["p7", "p5"]
         assert queued(app)["filters"][0]["what"] == "query" and "query q2" in queued(app)["filters"][0]["says"]
@@ -247,43 +245,43 @@ class TestQueue:
         assert len(rows(act(app, "clear", what="query"))) == 4
         assert len(rows(visit("disagreements", query="unknown"))) == 4
 
-    def test_the_next_case_opens_in_place_and_the_address_names_it(self, shared: Project) -> None:
+    def test_next_case_opens_in_place_and_updates_address(self, shared: Project) -> None:
         app = visit("disagreements")
         app = act(app, "open", at=1, case=queued(app)["rows"][1]["id"])
         assert (open_case(app), queued(app)["open"]["at"]) == ("p7", 1)
         assert (url(app, "case"), url(app, "at")) == ("q2 p7", "1")
         assert open_case(visit("disagreements", case="q2 p7")) == "p7"
 
-    def test_whoever_comes_back_from_another_screen_is_where_they_were(self, shared: Project) -> None:
+    def test_return_from_other_screen_restores_case_and_order(self, shared: Project) -> None:
         app = act(choose(visit("disagreements"), "order", "right"), "open", at=1, case="")
         here = open_case(app)
         sound(app.switch_page("pages/passages.py").run())
         app.query_params.clear()
-        # What the browser leaves in its history on the way to a passage names that passage.
+        # The browser's history entry for the way to a passage names that passage.
         app.query_params["query"], app.query_params["passage"] = "q1", "p1"
         app = sound(app.switch_page("pages/disagreements.py").run())
         assert (open_case(app), url(app, "at")) == (here, "1")
         assert app.selectbox("order").value == "right"
         assert "passage" not in app.query_params
 
-    def test_whoever_comes_back_before_the_passage_was_there_is_where_they_were(self, shared: Project) -> None:
+    def test_return_before_other_screen_is_drawn_restores_view(self, shared: Project) -> None:
         app = visit("disagreements", view="record")
-        # The other screen began and was left again: what its address names is none of this one's.
+        # The other screen was left before it was drawn, so its address must not apply here.
         app.session_state["address"].screen = "passages"
         del app.query_params["view"]
         app.query_params.update(query="q1", passage="p1")
         sound(app.run())
         assert app.session_state["cases_shown"] == "record" and url(app, "view") == "record"
 
-    def test_whoever_had_no_filter_has_none_after_a_passage(self, shared: Project) -> None:
+    def test_visit_to_passage_adds_no_query_filter(self, shared: Project) -> None:
         app = visit("disagreements")
         sound(app.switch_page("pages/passages.py").run())
-        # So the browser notes the screen that a link leads away from.
+        # The browser leaves this address in its history when a link leads away from the screen.
         app.query_params.update(query="q2", passage="p5")
         sound(app.switch_page("pages/disagreements.py").run())
         assert "query" not in app.query_params and app.selectbox("query_listed").value is None
 
-    def test_an_order_shows_what_it_puts_first_and_what_would_change(self, shared: Project) -> None:
+    def test_order_sorts_cases_and_shows_potential_effect(self, shared: Project) -> None:
         app = choose(visit("disagreements"), "order", "right")
         assert rows(app)[0] == "p7"
         assert "p3" not in rows(app)
@@ -297,9 +295,7 @@ class TestQueue:
         check = queued(app)["open"]["check"]
         assert re.search(r"[+-]\d\.\d{5}", check)
 
-    def test_pages_are_turned_and_an_override_that_moves_its_case_in_the_queue_keeps_it_open(
-        self, long_queue: Project
-    ) -> None:
+    def test_overridden_case_stays_open_when_it_moves_in_paged_queue(self, long_queue: Project) -> None:
         app = visit("disagreements")
         assert rows(app) == PASSAGES[:25]
         app = act(app, "open", at=50, case="")
@@ -309,7 +305,7 @@ class TestQueue:
         assert news(app) and not queued(app)["said"]["undo"]
         assert (open_case(app), queued(app)["open"]["at"]) == ("p50", 59)
 
-    def test_texts_from_outside_are_sent_as_text_with_every_sign(self, project: Project) -> None:
+    def test_markup_is_sent_unchanged_as_plain_text(self, project: Project) -> None:
         fill(project, [Question("a", "q1", MARKUP)], {(MARKUP, MARKED): 5}, {"r": {"q1": [MARKED]}})
         judge(project, {("q1", MARKED): 0})
         app = visit("disagreements")
@@ -319,7 +315,7 @@ class TestQueue:
 
 
 class TestSettling:
-    def test_an_override_shows_the_label_before_it_is_given_changes_it_and_is_undone(self, small: Project) -> None:
+    def test_override_previews_label_changes_it_and_can_be_undone(self, small: Project) -> None:
         app = weigh(visit("disagreements"), 0)
         assert numbers(queued(app)["weighed"]["words"]) == [4, 4] and "What is C?" in queued(app)["weighed"]["words"]
         assert queued(app)["weighed"]["agrees"] is False
@@ -337,7 +333,7 @@ class TestSettling:
         assert news(app)
         assert queued(app)["said"]["undo"] is False
 
-    def test_an_override_settles_a_case_only_if_the_sides_agree_then(self, small: Project) -> None:
+    def test_override_settles_case_only_if_sides_then_agree(self, small: Project) -> None:
         app = settle(visit("disagreements"), "override", "it does not say", rating=0)
         assert news(app) and not queued(app)["said"]["undo"]
         assert open_case(app) == "p3"
@@ -349,7 +345,7 @@ class TestSettling:
         assert numbers(news(app)) == [0] and queued(app)["said"]["undo"]
         assert "p3" not in rows(app)
 
-    def test_all_that_give_the_label_are_overridden_for_one_reason(self, small: Project) -> None:
+    def test_deciding_questions_are_overridden_with_one_reason(self, small: Project) -> None:
         app = weigh(visit("disagreements"), 0, "q1/b", "q1/c")
         assert queued(app)["weighed"]["agrees"] is True
         app = settle(app, "override", "it says neither", questions=["q1/b", "q1/c"], rating=0)
@@ -359,7 +355,7 @@ class TestSettling:
         assert numbers(news(app)) == [2]
         assert find_overrides(small) == []
 
-    def test_three_are_settled_in_a_row_each_followed_by_the_next(self, small: Project) -> None:
+    def test_settling_case_opens_next_until_queue_is_empty(self, small: Project) -> None:
         app = visit("disagreements")
         order = rows(app)
         for at, how in enumerate(("comment", "dispute", "comment")):
@@ -372,7 +368,7 @@ class TestSettling:
         assert queued(app)["empty"]
 
     @pytest.mark.parametrize("too", [True, False])
-    def test_reopening_asks_whether_the_override_goes_too(self, small: Project, too: bool) -> None:
+    def test_reopening_can_withdraw_override(self, small: Project, too: bool) -> None:
         sides = Labels(Policy()), Judgments()
         pair = list_disagreements(small, *sides).rows[0].pair
         settle_by_override(small, case_of(small, *sides, pair), ["q1/b"], 0, "it does not say", "ann")
@@ -385,24 +381,24 @@ class TestSettling:
         assert [key for key in boxes(app) if key.startswith("question-act-") and key.endswith("-reopen")]
         settled = next(key for key in boxes(app) if key.endswith("-override"))
         since = re.search(r"<i>([^<]*)</i>", note(app, settled))
-        # Reopened; and a second sentence if the override is still in force.
+        # The note about reopening has a second sentence if the override is still in force.
         assert since is not None and since[1].count(".") == (1 if too else 2)
 
-    def test_a_disputed_judgment_goes_into_the_record_and_its_file(self, small: Project) -> None:
+    def test_disputed_judgment_is_recorded_and_can_be_downloaded(self, small: Project) -> None:
         app = settle(visit("disagreements"), "dispute", "it is relevant")
         assert [(one.act, one.source, one.value) for one in list_settlings(small)] == [("dispute", "assessors", 0)]
         app = show(app, "Show", "record")
         assert [key for key in boxes(app) if key.startswith("question-act-") and key.endswith("-dispute")]
         assert "disputed" in downloads(app)
 
-    def test_a_case_that_an_edit_is_to_settle_is_settled_once_that_is_saved(self, small: Project) -> None:
+    def test_case_is_settled_by_edit_when_edit_is_saved(self, small: Project) -> None:
         app = settle(visit("disagreements"), "edit", "too broad")
         assert list_settlings(small) == []
         assert app.session_state["screen"] == "Question bank" and url(app, "query") == "q1"
         assert shows(app, "passage-beside", "text of p3") and holds(app, "questions")["focus"] == "q1/b"
-        # The harness forgets at the next run which screen it was led to.
+        # The test harness forgets a redirect to another screen at the next run.
         app = sound(app.switch_page("pages/question_bank.py").run())
-        # Another question is edited first: the case waits on.
+        # An edit of another question must not settle the case.
         app = edit(app, "What is A?", text="Who is A?")
         app = in_bank(app, {"act": "save", "note": "A"})
         assert bank.latest_version(small) == 2 and list_settlings(small) == []
@@ -413,7 +409,7 @@ class TestSettling:
         app = in_bank(edit(app, "Who is B?", text="What is B?"), {"act": "save", "note": "back"})
         assert len(list_settlings(small)) == 1
 
-    def test_a_comment_settles_a_case_which_can_be_seen_reopened_and_settled_again(self, small: Project) -> None:
+    def test_commented_case_can_be_reopened_and_settled_again(self, small: Project) -> None:
         app = settle(visit("disagreements"), "comment", "both are right")
         assert len(rows(app)) == 3
         app.toggle("show_settled").set_value(True)
@@ -427,16 +423,14 @@ class TestSettling:
         app = settle(app, "comment", "both are right")
         assert (len(rows(app)), open_case(app)) == (4, "p7")
 
-    def test_without_a_reason_no_case_is_settled(self, small: Project) -> None:
+    def test_settling_requires_reason(self, small: Project) -> None:
         app = settle(visit("disagreements"), "comment", "")
         assert queued(app)["error"]["code"] == "empty-reason"
         assert (list_settlings(small), open_case(app)) == ([], "p3")
         app = settle(app, "edit", "  ")
         assert holds(app, "cases") and queued(app)["error"]["code"] == "empty-reason"
 
-    def test_a_case_that_somebody_else_settles_meanwhile_says_who_did_how_and_what_was_typed(
-        self, small: Project
-    ) -> None:
+    def test_case_settled_meanwhile_names_person_and_keeps_typed_reason(self, small: Project) -> None:
         app = visit("disagreements")
         sides = Labels(Policy()), Judgments()
         settle_by_comment(small, case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair), "seen", "bob")
@@ -445,10 +439,10 @@ class TestSettling:
         assert queued(app)["said"]["refused"] == "q1 p3"
         assert (open_case(app), queued(app)["error"], queued(app)["gone"]) == ("p7", None, "")
         assert [one.author for one in list_settlings(small)] == ["bob"]
-        # Where settled ones are shown it is still there.
+        # Settling the same case again is refused again.
         app = act(app, "settle", case="q1 p3", values=[4, 0], how="comment", reason="again")
         assert mentions(news(app), "seen") and len(list_settlings(small)) == 1
-        # A case that was settled elsewhere is settled on a new visit.
+        # A new visit omits the settled case, and a conflict is reported even if another action follows.
         app = visit("disagreements")
         assert "p3" not in rows(app)
         settle_by_comment(small, case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair), "seen", "bob")
@@ -457,9 +451,7 @@ class TestSettling:
         assert mentions(news(tell(app, "cases", "acts", acts)), "bob")
 
     @pytest.mark.parametrize("cell", ["", "5:0"])
-    def test_a_case_whose_label_another_changes_meanwhile_stays_open_and_says_so(
-        self, long_queue: Project, cell: str
-    ) -> None:
+    def test_case_whose_label_changes_meanwhile_stays_open_with_notice(self, long_queue: Project, cell: str) -> None:
         app = visit("disagreements", cell=cell)
         add_override(long_queue, "a", "p00", 4, "nearly", "bob")
         app = settle(app, "comment", "both are right")
@@ -470,26 +462,26 @@ class TestSettling:
         assert [(one.case.place[1], one.case.left_value) for one in list_settlings(long_queue)] == [("p00", 4)]
         assert queued(app)["said"]["refused"] == ""
 
-    def test_a_case_that_is_weighed_stays_open_wherever_another_led_it_meanwhile(self, long_queue: Project) -> None:
+    def test_trying_rating_keeps_case_open_while_others_change_it(self, long_queue: Project) -> None:
         app = visit("disagreements")
         add_override(long_queue, "a", "p00", 4, "nearly", "bob")
         app = weigh(app, 3)
         assert (open_case(app), numbers(queued(app)["weighed"]["words"])) == ("p00", [4, 3])
-        assert "case" not in app.query_params, "to try a rating is no step for Back"
+        assert "case" not in app.query_params, "trying a rating must add no step for Back"
         add_override(long_queue, "a", "p00", 0, "not at all", "bob")
         app = weigh(app, 2)
         assert open_case(app) == "p01" and queued(app)["gone"]
         assert queued(act(app, "open", at=1, case="q1 p02"))["gone"] == ""
 
-    def test_the_first_override_of_a_project_leaves_what_others_are_typing(self, small: Project) -> None:
+    def test_first_override_keeps_text_that_others_are_typing(self, small: Project) -> None:
         app = visit("disagreements")
-        # Under this the browser keeps what is typed.
+        # The browser stores typed text under this key.
         home = queued(app)["home"]
         add_override(small, "q1/a", "p1", 1, "read it", "bob")
         assert queued(weigh(app, 3))["home"] == home
         assert queued(choose(app, "left", "grader test grader"))["home"] != home
 
-    def test_a_case_on_which_the_sides_agree_meanwhile_says_so(self, small: Project) -> None:
+    def test_case_on_which_sides_agree_meanwhile_is_reported(self, small: Project) -> None:
         app = visit("disagreements")
         for question in "bc":
             add_override(small, f"q1/{question}", "p3", 0, "it does not say", "bob")
@@ -497,7 +489,7 @@ class TestSettling:
         assert numbers(news(app))[-2:] == [4, 0] and mentions(news(app), "mine")
         assert (open_case(app), list_settlings(small)) == ("p7", [])
 
-    def test_between_two_sources_one_judgment_is_disputed(self, small: Project) -> None:
+    def test_judgment_can_be_disputed_between_two_sources(self, small: Project) -> None:
         assess(small, "q1", "p1", 0, "bob")
         app = choose(visit("disagreements"), "left", "judgments assessor: bob")
         assert ways(app) == ["dispute", "comment"]
@@ -507,13 +499,13 @@ class TestSettling:
 
 
 class TestBankQueues:
-    def test_the_record_begins_with_what_to_do_and_strays_are_listed(self, shared: Project) -> None:
+    def test_stray_questions_are_listed_and_empty_record_shows_hint(self, shared: Project) -> None:
         app = show(visit("disagreements"), "Show", "strays")
         assert numbers(note(app, "strays"))[0] == 2
         assert [1, 0] in [numbers(words) for words in re.findall(r'class="from">(.*?)</div>', note(app, "stray"))]
         assert shows(show(app, "cases_shown", "record"), "nothing-settled")
 
-    def test_relevant_passages_that_no_question_covers_lead_to_the_bank(self, small: Project) -> None:
+    def test_uncovered_relevant_passages_lead_to_question_bank(self, small: Project) -> None:
         app = show(visit("disagreements"), "Show", "uncovered")
         assert other_rows(app) == ["p7", "p2"]
         app = press(app, "bank uncovered q2 p7")
@@ -523,7 +515,7 @@ class TestBankQueues:
 
 
 class TestEmpty:
-    def test_judgments_can_be_compared_before_anything_is_graded(self, project: Project) -> None:
+    def test_judgments_can_be_compared_before_grading(self, project: Project) -> None:
         fill(project, [Question("a", "q1", "A?")], {}, RUNS)
         judge(project, {("q1", "p1"): 0, ("q1", "p2"): 1}, "one")
         judge(project, {("q1", "p1"): 1, ("q1", "p2"): 1}, "two")
@@ -531,7 +523,7 @@ class TestEmpty:
         assert rows(app) == ["p1"]
         assert len(named(app.get("button_group"), "cases_shown").options) == 2
 
-    def test_with_no_pair_that_both_sides_have(self, project: Project) -> None:
+    def test_sides_without_shared_pairs_have_no_kappa(self, project: Project) -> None:
         fill(project, [Question("a", "q1", "A?")], {}, RUNS)
         judge(project, {("q1", "p1"): 0}, "one")
         judge(project, {("q1", "p2"): 1}, "two")
@@ -541,7 +533,7 @@ class TestEmpty:
         assert queued(app)["empty"]
 
 
-def test_an_organizer_holds_out_a_share_and_the_screen_reports_the_agreement_on_it(small: Project) -> None:
+def test_held_out_share_is_saved_and_excluded_from_queue(small: Project) -> None:
     app = visit("disagreements")
     named(app.number_input, "hold out share").set_value(50)
     named(app.number_input, "hold out seed").set_value(3)

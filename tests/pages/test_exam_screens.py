@@ -1,4 +1,4 @@
-"""The screens of exams: empty, sat, what filters and item response say, and retiring through drafts."""
+"""The exam screens: empty states, sitting exams, filters, item response and retiring items in drafts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ITEMS = 40
 
 
 def put_sat(project: Project, prefix: str = "p") -> None:
-    """An exam of forty items that chance, with five seeds, and the longest choice have sat."""
+    """Put in an exam of forty items, taken by five random examinees and one that picks the longest choice."""
     put_exam(project, ITEMS, ("jars", "metals"), prefix)
     for seed in range(5):
         add_student(project, Plan("random", seed=seed, name=f"chance {seed}"), "ann")
@@ -68,14 +68,13 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield project
 
 
-def test_without_an_exam_each_says_how_to_get_one(project: Project) -> None:
+def test_screens_report_missing_exam(project: Project) -> None:
     for screen in SCREENS:
         app = visit(screen)
         assert shows(app, "no-exam")
-        # Only the Exam screen has that button.
 
 
-def test_before_anybody_sat_item_response_asks_for_students_and_one_is_added_and_sits(project: Project) -> None:
+def test_examinee_is_added_and_sits_exam_after_empty_state(project: Project) -> None:
     put_exam(project)
     for screen in SCREENS[2:]:
         assert shows(visit(screen), "no-answers")
@@ -93,7 +92,7 @@ def test_before_anybody_sat_item_response_asks_for_students_and_one_is_added_and
     assert not keyed(app.button, "sit begin")
 
 
-def test_a_sitting_whose_endpoint_is_gone_shows_that_it_waits_and_for_how_long(project: Project) -> None:
+def test_job_waits_for_unreachable_endpoint_and_shows_deadline(project: Project) -> None:
     put_exam(project, 2)
     gone = {"model": "m", "base_url": "http://localhost:9/v1", "attempts": 1}
     add_student(project, Plan(None, gone, name="remote"), "ann")
@@ -111,7 +110,7 @@ def test_a_sitting_whose_endpoint_is_gone_shows_that_it_waits_and_for_how_long(p
     assert numbers(note(visit("students"), "ended cancelled remote"))[:2] == [0, 0]
 
 
-def test_the_board_stands_beside_what_guessing_earns(shared: Project) -> None:
+def test_examinees_are_shown_with_guessing_baselines(shared: Project) -> None:
     app = visit("students")
     rows = exam_board(examinee_responses(shared))
     assert list(app.dataframe[0].value["Accuracy"]) == [row.score.accuracy for row in rows]
@@ -120,14 +119,14 @@ def test_the_board_stands_beside_what_guessing_earns(shared: Project) -> None:
     assert len(charts(app)) == 1
 
 
-def test_two_students_are_told_apart_by_a_test_and_topics_have_a_chart(shared: Project) -> None:
+def test_two_examinees_are_compared_and_topics_have_chart(shared: Project) -> None:
     for view in "Two examinees", "Two students":
         app = visit("students", view=view, first="chance 0", second="chance 1")
         assert shows(app, "verdict") and numbers(note(app, "only chance 0"))
     assert len(charts(visit("students", view="Topics"))) == 1
 
 
-def test_the_exam_and_its_items_show_what_they_are_worth(shared: Project) -> None:
+def test_exam_shows_baseline_and_items_show_information(shared: Project) -> None:
     known = summarize_items(items_of(shared))
     shown = [metric.value for metric in visit("exam").metric]
     assert shown[0] == str(ITEMS) and shown[-1] == f"{known.longest_answer:.0%}"
@@ -136,7 +135,7 @@ def test_the_exam_and_its_items_show_what_they_are_worth(shared: Project) -> Non
     assert list(items["Information"]) == sorted(row.information for row in told.items)
 
 
-def test_chosen_items_show_their_curves_and_every_student_is_drawn_where_it_is(shared: Project) -> None:
+def test_selected_items_show_curves_and_all_abilities_are_in_range(shared: Project) -> None:
     spec = ability_curves({"a": [0.5] * len(GRID)}, [-4.5, 0.0, 1.0]).to_dict()
     ticks = [row["ability"] for row in spec["datasets"][spec["layer"][1]["data"]["name"]]]
     assert ticks == [-4.5, 0, 1] and spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [-4.5, 3]
@@ -148,7 +147,7 @@ def test_chosen_items_show_their_curves_and_every_student_is_drawn_where_it_is(s
     assert list(fitted["Mean"]) == [row[1] for row in fit_abilities(shared, "exam").statistics.table]
 
 
-def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(project: Project) -> None:
+def test_dispensable_items_are_retired_only_in_drafts(project: Project) -> None:
     put_sat(project)
     dropped = [row.item for row in propose_shorter_exam(project, "exam").retire]
     app = visit("improve")
@@ -161,7 +160,7 @@ def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(
     assert all(question.active for question in bank.list_questions(project, query_id="exam"))
 
 
-def test_bad_items_are_planted_on_request_and_nothing_is_changed(shared: Project) -> None:
+def test_planting_bad_items_on_request_changes_no_drafts(shared: Project) -> None:
     app = visit("improve")
     assert shows(app, "not-planted")
     app = press(app, "plant")
@@ -174,7 +173,7 @@ def test_bad_items_are_planted_on_request_and_nothing_is_changed(shared: Project
 
 @pytest.fixture
 def writer() -> Iterator[EndpointServer]:
-    """A model that writes an item about each passage, but none about jar number 3."""
+    """A model that writes an item about each passage except the one about jar number 3."""
 
     def answer(seen: Seen) -> Reply:
         jar = re.search(r"Jar number (\d+)", seen.prompt)
@@ -190,7 +189,7 @@ def writer() -> Iterator[EndpointServer]:
         yield server
 
 
-def test_a_model_writes_items_that_are_proposed_with_choices_and_key(project: Project, writer: EndpointServer) -> None:
+def test_generated_items_are_proposed_with_choices_and_key(project: Project, writer: EndpointServer) -> None:
     with project.transaction() as cursor:
         add_passages(cursor, [source(item(number)) for number in range(1, 5)])
     app = visit("exam")

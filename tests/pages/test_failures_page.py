@@ -1,4 +1,4 @@
-"""An unforeseen failure is shown on our page with a number, and a full disk as one sentence."""
+"""Unexpected failures get an error page with a number; a full disk gets a one-sentence message."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tests.records.test_reopening import QUESTIONS
 
 SHOWN = "[class*='st-key-error-unforeseen-']"
 SOON = 60_000
-"""Milliseconds that a busy machine may take to draw."""
+"""Milliseconds that a busy machine may need to draw a page."""
 
 SCRIPT = """
 import streamlit as st
@@ -73,7 +73,7 @@ else:
 
 @pytest.fixture
 def handled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Errors of scripts go to our handler, as the server arranges it; the harness has no server."""
+    """Send script errors to our handler as the server does; the test harness has no server."""
     begin = LocalScriptRunner.__init__
 
     def handling(runner: LocalScriptRunner, *args: Any, **options: Any) -> None:
@@ -83,7 +83,7 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalScriptRunner, "__init__", handling)
 
 
-def test_a_failure_is_shown_on_our_page_wherever_it_came_from(
+def test_failure_in_fragment_or_callback_shows_error_page(
     tmp_path: Path, handled: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     script = tmp_path / "broken.py"
@@ -109,15 +109,13 @@ def number_on(page: Page) -> str:
     expect(box).to_be_visible(timeout=SOON)
     found = re.search(r"st-key-error-unforeseen-([0-9A-F]{6})", box.get_attribute("class") or "")
     assert found is not None
-    # The box is drawn before the text in it.
+    # The box is drawn before its text.
     expect(box).to_contain_text(found[1], timeout=SOON)
     return found[1]
 
 
 @pytest.mark.browser
-def test_a_failure_in_a_click_or_in_a_part_shows_our_page_and_the_number_is_in_the_log(
-    tmp_path: Path, chromium_page: Page
-) -> None:
+def test_failure_in_browser_shows_error_page_with_logged_number(tmp_path: Path, chromium_page: Page) -> None:
     script, log = tmp_path / "broken.py", tmp_path / "server.log"
     script.write_text(SCRIPT, encoding="utf-8")
     with serving(tmp_path, log, str(script)) as server:
@@ -138,7 +136,7 @@ def test_a_failure_in_a_click_or_in_a_part_shows_our_page_and_the_number_is_in_t
 
 
 @pytest.mark.browser
-def test_a_screen_of_the_app_that_fails_shows_our_page_and_the_other_screens_work(
+def test_failing_screen_shows_error_page_and_other_screens_work(
     projects: Path, server: Server, chromium_page: Page
 ) -> None:
     made, page = new_project(projects / "broken.duckdb"), chromium_page
@@ -154,13 +152,13 @@ def test_a_screen_of_the_app_that_fails_shows_our_page_and_the_other_screens_wor
     expect(page.locator(SHOWN)).to_have_count(0, timeout=SOON)
 
 
-def test_people_are_told_that_the_database_was_opened_again(project: Project) -> None:
+def test_reopened_database_is_announced_once(project: Project) -> None:
     fill(project, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0"]}})
     project.close()
     app = visit("leaderboard")
     assert not app.toast
     break_database(app.session_state["in use"])
-    # What the screen has asked already is not asked again: it is noticed where something else is.
+    # The screen has cached its own data, so only a screen with other data notices the failure.
     app.switch_page("pages/passages.py").run()
     assert not app.exception
     assert len(app.toast) == 1 and re.search(r"\d\d:\d\d", app.toast[0].value)
@@ -173,7 +171,7 @@ not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="Windows has
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """No file may grow beyond a few bytes: the system refuses that as a full disk does."""
+    """Limit files to a few bytes, so that writing fails as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50, before[1]))
     try:
@@ -183,21 +181,19 @@ def full_disk() -> Iterator[None]:
 
 
 def refused(app: AppTest) -> list[str]:
-    """The codes of the errors that a screen shows; no other failure is on it."""
+    """Return the error codes on a screen, which must show no other failure."""
     assert not app.exception and "Something failed" not in said(app)
     return errors(app)
 
 
 @not_on_windows
-def test_an_edit_that_meets_a_full_disk_is_refused_in_a_sentence_and_can_be_made_again(
-    small: Project, handled: None
-) -> None:
+def test_edit_on_full_disk_is_refused_and_can_be_repeated(small: Project, handled: None) -> None:
     app = visit("question_bank")
     edit, before = edited(app, "What is A?", text="Who is A?"), len(list_actions(small).acts)
     with full_disk():
         in_bank(app, edit)
     assert not app.exception and not list_drafts(small, "ann") and len(list_actions(small).acts) == before
-    # The browser keeps what was typed, shows the sentence at the field, and sends it again.
+    # The browser keeps the typed text, shows the message at the field, and sends the edit again.
     bank = holds(app, "bank")
     assert [*bank["refused"]] == ["1"] and "disk" in bank["refused"]["1"] and bank["unsaved"] == 0
     place = {name: bank[name] for name in ("window", "project", "author")}
@@ -206,9 +202,7 @@ def test_an_edit_that_meets_a_full_disk_is_refused_in_a_sentence_and_can_be_made
 
 
 @not_on_windows
-def test_a_press_that_meets_a_full_disk_says_so_once_and_works_when_there_is_room(
-    small: Project, handled: None
-) -> None:
+def test_publishing_on_full_disk_is_refused_and_works_later(small: Project, handled: None) -> None:
     app = visit("export")
     named(app.text_input, "publication note").set_value("for the paper")
     before = len(list_actions(small).acts)
@@ -217,7 +211,7 @@ def test_a_press_that_meets_a_full_disk_says_so_once_and_works_when_there_is_roo
         app.run()
     assert refused(app) == ["disk-full"], said(app)
     assert list_publications(small) == [] and len(list_actions(small).acts) == before
-    # What was typed is there.
+    # The typed note must be kept.
     assert named(app.text_input, "publication note").value == "for the paper"
     press(app, "publish")
     assert [one["note"] for one in list_publications(small)] == ["for the paper"] and refused(app) == []

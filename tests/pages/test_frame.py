@@ -1,4 +1,4 @@
-"""The parts that screens share: scoring settings, readiness, menu and links, keys of controls, and hints."""
+"""Shared parts of the screens: scoring settings, readiness, menu, links, widget keys and hints."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from tests.made.screens import (
 from tests.test_hints import NAMED, ROOT
 
 
-def test_every_screen_says_the_same_of_the_same_choices(shared: Project) -> None:
+def test_all_screens_show_same_scoring_settings(shared: Project) -> None:
     for screen in "question_bank", "passages", "disagreements", "leaderboard", "export":
         app = visit(screen, tau="3", label="Weighted mean", weights="false", measure="AP")
         assert shows(app, "looking", "test grader", "AP"), screen
         assert numbers(note(app, "looking").splitlines()[0]) == [3, 1], screen
 
 
-def test_a_direct_judge_has_its_own_scale_and_is_asked_no_question(project: Project) -> None:
+def test_direct_grader_has_own_scale_and_no_question_statistics(project: Project) -> None:
     judge = GraderSpec("a judge", "direct", "a model", max_rating=3)
     fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"run": {"q1": ["p1"]}})
     with project.transaction() as cursor:
@@ -63,7 +63,7 @@ def test_a_direct_judge_has_its_own_scale_and_is_asked_no_question(project: Proj
     bank = holds(app, "questions")
     assert mentions(bank["about"], "a judge")
     assert [row["figures"] for row in bank["rows"]] == [None]
-    # A min rating within the scale is the one that the labels are cut at.
+    # Any min rating within the scale applies to the labels.
     for asked in 1, 2, 3:
         chosen = visit("question_bank", tau=str(asked))
         assert shows(chosen, "looking", "a judge") and numbers(note(chosen, "looking").splitlines()[0])[:3] == [
@@ -71,11 +71,11 @@ def test_a_direct_judge_has_its_own_scale_and_is_asked_no_question(project: Proj
             0,
             3,
         ]
-    # The qrels say the threshold of that scale, too: no label is above 3.
+    # The option for binary qrels uses that scale, too: no label is above 3.
     assert [numbers(box.label)[-2:] for box in visit("export").checkbox if box.key == "binary"] == [[3, 0]]
 
 
-def test_what_has_no_effect_here_is_disabled_and_says_so(shared: Project) -> None:
+def test_settings_without_effect_are_disabled_with_explanation(shared: Project) -> None:
     app = visit("disagreements")
     assert not named(app.selectbox, "tau").disabled
     assert named(app.selectbox, "measure").disabled
@@ -83,22 +83,22 @@ def test_what_has_no_effect_here_is_disabled_and_says_so(shared: Project) -> Non
     assert not named(visit("question_bank").selectbox, "measure").disabled
 
 
-def test_a_measure_that_a_screen_cannot_show_is_named_and_the_usual_one_taken(shared: Project) -> None:
+def test_unsupported_measure_is_named_and_replaced_by_default(shared: Project) -> None:
     app = visit("question_bank", measure="n-EXAM@20")
     assert shows(app, "other-measure", "n-EXAM@20", "nDCG@10")
     assert not app.error
 
 
-def test_choices_go_along_to_other_screens_and_a_browser_that_is_behind_takes_none_back(shared: Project) -> None:
+def test_settings_carry_over_and_outdated_address_resets_none(shared: Project) -> None:
     app = choose(visit("passages", measure="AP"), "tau", 2)
     menu = {element.proto.page: element.proto.query_string for element in app.sidebar.get("page_link")}
     assert set(menu["export"].split("&")) == {"project=test", "tau=2", "measure=AP"}
     assert app.query_params["tau"] == "2"
-    # The next click was made before the address of the first had come.
+    # The second click happens before the browser has the address from the first.
     del app.query_params["tau"]
     app = choose(app, "label", "Weighted mean")
     assert numbers(note(app, "looking").splitlines()[0])[0] == 2
-    # Nor does one that did not name the project yet.
+    # An address that does not name the project yet resets nothing either.
     app = choose(visit("passages"), "tau", 2)
     app.query_params.clear()
     app = choose(app, "label", "Weighted mean")
@@ -112,25 +112,25 @@ def test_choices_go_along_to_other_screens_and_a_browser_that_is_behind_takes_no
     assert app.query_params["tau"] == "4"
 
 
-def test_an_address_names_its_project_without_a_step_of_the_history(shared: Project) -> None:
+def test_address_names_project_without_history_step(shared: Project) -> None:
     app = visit("export")
     assert holds(app, "place-project")["values"] == {"project": "test"}
     assert all(link.proto.query_string == "project=test" for link in app.sidebar.get("page_link"))
-    assert "project" not in app.query_params, "to set it would be a step"
+    assert "project" not in app.query_params, "setting the parameter here would add a history step"
 
 
-def test_what_an_address_says_wrongly_is_the_default(shared: Project) -> None:
+def test_invalid_parameters_in_address_fall_back_to_defaults(shared: Project) -> None:
     app = visit("passages", tau="9", label="nothing", relevant="x", grader="none", cutoff="0")
     assert shows(app, "looking", "test grader", "nDCG@10") and numbers(note(app, "looking").splitlines()[0])[0] == 4
 
 
-def test_a_choice_beside_one_of_the_screen_itself_is_written_into_the_address(shared: Project) -> None:
+def test_address_keeps_view_and_shared_setting(shared: Project) -> None:
     app = choose(visit("leaderboard", view="All boards"), "tau", 2)
     assert (app.query_params["tau"], app.query_params["view"]) == ("2", "All boards")
     assert numbers(note(app, "looking").splitlines()[0])[0] == 2
 
 
-def test_a_grader_that_became_the_usual_one_by_itself_is_said_to_have(project: Project) -> None:
+def test_automatic_change_of_default_grader_is_announced(project: Project) -> None:
     passages = [f"p{number}" for number in range(4)]
     asked = {("A?", passage): 3 for passage in passages}
     fill(project, [Question("q1/a", "q1", "A?")], asked, {"run": {"q1": passages}}, FORMER)
@@ -142,8 +142,8 @@ def test_a_grader_that_became_the_usual_one_by_itself_is_said_to_have(project: P
     assert not shows(visit("home", grader="nearness"), "succeeded")
 
 
-def test_what_is_folded_away_has_what_is_chosen_as_its_default(shared: Project) -> None:
-    """A browser that draws a widget for the first time, long after its value was sent, takes the default."""
+def test_folded_widgets_have_chosen_values_as_defaults(shared: Project) -> None:
+    """A browser that first draws a widget long after its value was sent shows the default."""
     app = visit("question_bank", cutoff="7", tau="2", measure="P@7", label="Weighted mean")
     app = sound(app.run())
     assert named(app.checkbox, "weights").proto.default is True
@@ -153,7 +153,7 @@ def test_what_is_folded_away_has_what_is_chosen_as_its_default(shared: Project) 
         assert box.options[box.proto.default] == chosen
 
 
-def test_a_link_carries_the_rating_rule(project: Project) -> None:
+def test_link_sets_rating_rule(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "What is A?")], {("What is A?", "p1"): 5}, {"run": {"q1": ["p1"]}})
     with project.transaction() as cursor:
         cursor.execute("UPDATE grades SET distribution = [.5, 0, 0, 0, 0, .5]")
@@ -167,7 +167,7 @@ def test_a_link_carries_the_rating_rule(project: Project) -> None:
         assert app.selectbox("rating").value == "written" and shows(app, "no-such-rating", wrong)
 
 
-def test_changes_compares_labels_by_the_rating_rule_of_the_link(project: Project) -> None:
+def test_changes_screen_uses_rating_rule_from_link(project: Project) -> None:
     asked = [Question(f"q1/{letter}", "q1", f"What is {letter}?") for letter in "AB"]
     fill(project, asked[:1], {("What is A?", "p1"): 5}, {"run": {"q1": ["p1"]}})
     bank.save_version(project, asked[1:], "", "ann")
@@ -185,7 +185,7 @@ def test_changes_compares_labels_by_the_rating_rule_of_the_link(project: Project
     assert differing == {"written": "0", "expected": "1"}
 
 
-def test_cut_points_of_the_embedding_grader_are_typed(project: Project) -> None:
+def test_embedding_grader_accepts_cut_points_from_link(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"run": {"q1": ["p1"]}})
     grade(project, {("What is A?", "p1"): 2}, GraderSpec("by meaning", "embedding", "a model"))
     with project.transaction() as cursor:
@@ -197,27 +197,27 @@ def test_cut_points_of_the_embedding_grader_are_typed(project: Project) -> None:
 
 
 def parts(app: AppTest) -> list[tuple[str, list[float]]]:
-    """The linked screens of the line, with the numbers in the links."""
+    """Return the screens that the readiness line links to, with the numbers in each link."""
     found = boxes(app)["readiness"].get("page_link")
     return [(one.proto.page, numbers(one.proto.label)) for one in found]
 
 
 @pytest.mark.parametrize("screen", ["home", "leaderboard", "export"])
-def test_the_same_facts_stand_on_three_screens(shared: Project, screen: str) -> None:
+def test_three_screens_show_same_readiness(shared: Project, screen: str) -> None:
     found = board_readiness(shared, Policy(), "nDCG@10")
     expected = [("grading", [94, 10]), ("disagreements", [found.disagreements]), ("audit", []), ("changes", [1])]
     if screen == "leaderboard":
-        # The sentence above the line has the graded share and the audit.
+        # The summary sentence above the line already has the graded share and the audit.
         assert parts(visit(screen)) == [expected[1], expected[3]]
         return
     assert parts(visit(screen)) == expected
-    # The measure of the address decides which pairs count.
+    # The measure in the address determines which pairs count.
     (graded, *_) = parts(visit(screen, measure="P@1"))
     only = board_readiness(shared, Policy(), "P@1")
     assert graded == ("grading", [int(only.graded.strip("%")), 1])
 
 
-def test_a_publication_states_its_readiness_and_a_leaderboard_from_few_grades_is_grey(small: Project) -> None:
+def test_publication_has_readiness_and_barely_graded_leaderboard_is_grey(small: Project) -> None:
     app = press(visit("export"), "publish")
     links = [one.proto.page for one in boxes(app)["checklist"].get("page_link")]
     assert links == ["grading", "grading", "disagreements", "audit", "passages", "passages", "leaderboard"]
@@ -228,7 +228,7 @@ def test_a_publication_states_its_readiness_and_a_leaderboard_from_few_grades_is
     app = visit("leaderboard")
     assert GREYED in boxes(app)
     assert numbers(note(app, "few-graded-why")) == numbers(board_readiness(small, Policy(), "nDCG@10").grading)
-    # No query is complete, so that nothing is compared; the systems are shown nevertheless.
+    # Without a complete query, nothing is compared, but the systems are still shown.
     assert not board(app).empty and "Official" not in board(app)
 
 
@@ -237,21 +237,21 @@ OLD = (
     *("leaderboard", "audit", "measures", "export", "exam", "students", "items", "improve", "answers", "cases"),
     *("judges", "prompts", "people", "activity"),
 )
-"""Screens to which links were sent when each had its own entry in the menu."""
+"""Screens that had their own menu entry once and that old links still name."""
 
 
-def test_the_menu_has_eleven_entries_and_every_screen_of_an_old_link_is_there() -> None:
+def test_menu_has_eleven_entries_and_screens_of_old_links_exist() -> None:
     assert len(MENU) == 11 and set(OLD) <= set(SCREENS)
 
 
-def test_an_entry_leads_to_its_first_screen_also_from_another_of_its_screens(shared: Project) -> None:
+def test_menu_entry_links_to_its_first_screen_from_others(shared: Project) -> None:
     app = visit("audit")
     linked = [element.proto.page for element in app.sidebar.get("page_link")]
     assert "leaderboard" in linked and "audit" not in linked
     assert [element.proto.page for element in boxes(app)["menu-here"].get("page_link")] == ["leaderboard"]
 
 
-def test_people_and_activity_are_behind_a_gear_and_unused_parts_are_folded(shared: Project) -> None:
+def test_people_and_activity_have_gear_and_unused_parts_are_folded(shared: Project) -> None:
     icon, screens = MENU[entry_of("people")]
     assert (icon, list(screens)) == (":material/settings:", ["people", "activity"])
     folded = boxes(visit("home"))["menu-more"].get("page_link")
@@ -263,7 +263,7 @@ MAY_BE_EMPTY = ("segmented_control", "pills")
 
 
 def _controls() -> list[tuple[str, bool]]:
-    """The fixed key of every control of the screens, and whether nothing may be chosen in it."""
+    """Return the fixed key of every widget on the screens, and whether the widget may be empty."""
     found = []
     for file in sorted(PAGES.glob("*.py")):
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -276,16 +276,16 @@ def _controls() -> list[tuple[str, bool]]:
     return found
 
 
-def test_a_control_that_may_be_empty_shares_its_key_with_no_other() -> None:
-    # What was chosen is carried from screen to screen by its key: "nothing" of one control, taken for the choice of
-    # another that always has one, ended the Changes screen after a look at the Leaderboard.
+def test_widget_that_may_be_empty_has_unique_key() -> None:
+    # Values are carried between screens by key. The empty value of a widget on the Leaderboard once crashed the
+    # Changes screen, where a widget with the same key always needs a value.
     controls = _controls()
     times = Counter(key for key, _ in controls)
     assert [key for key, may_be_empty in controls if may_be_empty and times[key] > 1] == []
 
 
 def _components() -> list[str]:
-    """The fixed keys of our own components: the second argument of `draw`, and the first one of `asked_of`."""
+    """Return the fixed keys of our components: the second argument of `draw`, the first of `asked_of`."""
     found = []
     for file in sorted(PAGES.rglob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -309,15 +309,15 @@ def _components() -> list[str]:
     return found
 
 
-def test_a_component_shares_its_key_with_no_control() -> None:
-    # The min ratings of Meta-evaluation, taken for what the questions of a passage report, broke an override.
+def test_components_share_no_keys_with_widgets() -> None:
+    # An override once failed because min ratings of Meta-evaluation were read as a report of a component.
     components = _components()
     assert "passage-list" in components
     assert set(components) & {key for key, _ in _controls()} == set()
 
 
 def hints() -> Iterator[str]:
-    """The hints of the errors of core that name a command, with a sign for what is filled in."""
+    """Yield the error hints of core that name a command, with X for each filled-in value."""
     for path in ROOT.glob("core/[!c]*/**/*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             for hint in node.args[2:] if isinstance(node, ast.Call) else ():
@@ -327,7 +327,7 @@ def hints() -> Iterator[str]:
                     yield text
 
 
-def test_a_hint_with_a_screen_names_no_command() -> None:
+def test_hint_with_screen_names_no_command() -> None:
     found = [(hint, *hint_on_screen(hint)) for hint in hints()]
     screens = [screen for _, _, screen in found if screen]
     assert len(screens) > 50 and set(screens) <= set(SCREENS)
@@ -335,5 +335,5 @@ def test_a_hint_with_a_screen_names_no_command() -> None:
 
 
 @pytest.mark.parametrize("hint", ["", "Run the exam first.", "Create it: exam init --project X", "Choose another run."])
-def test_a_hint_without_a_button_stays(hint: str) -> None:
+def test_hint_without_screen_is_unchanged(hint: str) -> None:
     assert hint_on_screen(hint) == (hint, None)

@@ -1,4 +1,4 @@
-"""The Grading screen: setting graders up, trying them, what a job would take, watching it, and mending what failed."""
+"""The Grading screen: setting up and trying graders, job plans, running jobs and failed pairs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ PAIRS = 4
 
 @pytest.fixture
 def asked(project: Project) -> Project:
-    """A project in which nothing has been graded."""
+    """A project without grades."""
     put_asked(project)
     return project
 
@@ -98,12 +98,12 @@ def put_asked(project: Project) -> None:
 
 @pytest.fixture(scope="module")
 def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same for all tests that only look at it."""
+    """The same project, shared by all tests that do not change it."""
     with looking_at(tmp_path_factory.mktemp("asked"), put_asked) as project:
         yield project
 
 
-def test_a_grader_at_an_endpoint_is_watched_and_its_change_is_noted_on_the_leaderboard(project: Project) -> None:
+def test_drift_of_endpoint_grader_is_flagged_on_leaderboard(project: Project) -> None:
     fill_audited(project)
     with EndpointServer() as server:
         parameters = {"model": "m", "base_url": server.url}
@@ -131,25 +131,25 @@ def no_job_goes_on(project: Project) -> Iterator[None]:
 
 
 def kind(title: str) -> AppTest:
-    """The screen with a new grader of a kind, by a link."""
+    """Open the screen by a link for a new grader of a kind."""
     return visit("grading", setup=title)
 
 
 def endpoint(project: Project, server: EndpointServer) -> AppTest:
-    """The screen with a self-rating grader behind an endpoint, which the project keeps."""
+    """Open the screen with a saved self-rating grader at an endpoint."""
     parameters = {"back_end": "openai", "model": "mini", "base_url": server.url}
     save_named_grader(project, "ours", "self-rating", parameters, "ann")
     return visit("grading", setup="ours (saved)")
 
 
 def typed(server: EndpointServer) -> AppTest:
-    """The same as somebody types it into the form."""
+    """Set up the same grader by typing into the form."""
     app = choose(kind("Self-rating"), "back_end", "Endpoint")
     return choose(enter(app, "model", "mini"), "base_url", server.url)
 
 
 def ended(app: AppTest, project: Project) -> AppTest:
-    """The screen after the job."""
+    """Wait for the job and return the updated screen."""
     job = current_job(project)
     assert job is not None
     assert job.wait(DEADLINE)
@@ -167,7 +167,7 @@ def codes(app: AppTest) -> list[str]:
 
 
 def failing(seen: Seen) -> Reply:
-    """Knows no schemas; rates gold, refuses tin about one passage and chats about the other."""
+    """Support no schemas; rate gold, refuse tin for one passage and chat for the other."""
     if seen.wants_json:
         return no_structure()
     if "gold" in seen.prompt:
@@ -176,7 +176,7 @@ def failing(seen: Seen) -> Reply:
 
 
 class Held(EndpointServer):
-    """An endpoint that answers nothing until it is told to go on."""
+    """An endpoint that holds back all answers until `go_on` is set."""
 
     def __init__(self) -> None:
         self.go_on = threading.Event()
@@ -184,10 +184,10 @@ class Held(EndpointServer):
 
 
 class TestSettingUp:
-    def test_the_first_choice_is_the_kind_of_model_also_by_a_link_to_a_removed_grader(self, shared: Project) -> None:
+    def test_link_to_removed_grader_opens_choice_of_model_place(self, shared: Project) -> None:
         app = visit("grading", setup="gone (saved)")
         assert app.selectbox("setup").value == "embedding"
-        # Without a file of secrets there is no key.
+        # Without a secrets file, no key is found.
         assert access.find_key("NO_SUCH_KEY_ANYWHERE") is None and not app.error
         assert named(app.get("button_group"), "setup place").value == "embedding"
         named(app.get("button_group"), "setup place").set_value("openai")
@@ -199,7 +199,7 @@ class TestSettingUp:
         named(app.get("button_group"), "setup place").set_value("embedding")
         assert sound(app.run()).selectbox("setup").value == "embedding"
 
-    def test_a_local_grader_is_set_up_in_a_form_and_kept_under_a_name(self, asked: Project, tiny_t5: Path) -> None:
+    def test_local_grader_is_set_up_and_saved_by_name(self, asked: Project, tiny_t5: Path) -> None:
         app = choose(visit("grading"), "setup", "Self-rating")
         choose(app, "model", str(tiny_t5))
         enter(app, "dtype", "float32")
@@ -209,7 +209,7 @@ class TestSettingUp:
         assert kept.parameters == {"back_end": "transformers", "model": str(tiny_t5), "dtype": "float32"}
         assert app.selectbox("setup").value == "saved:our tiny one"
 
-    def test_a_kept_grader_comes_back_with_its_settings_by_a_link_and_can_be_removed(self, asked: Project) -> None:
+    def test_link_opens_saved_grader_which_can_be_removed(self, asked: Project) -> None:
         parameters = {
             "back_end": "openai",
             "model": "mini",
@@ -231,7 +231,7 @@ class TestSettingUp:
         assert [one.name for one in named_graders(asked)] == ["x"]
         assert app.selectbox("setup").value == "self-rating"
 
-    def test_one_goes_on_with_the_grader_under_which_one_looks(self, asked: Project) -> None:
+    def test_setup_starts_with_grader_of_scoring_settings(self, asked: Project) -> None:
         grader = save_named_grader(asked, "ours", "self-rating", {"model": "x"}, "ann")
         grade(asked, {("What is gold?", "p1"): 5}, grader.spec)
         app = visit("grading")
@@ -239,7 +239,7 @@ class TestSettingUp:
         assert not shows(app, "another-grader")
         assert shows(choose(app, "setup", "embedding"), "another-grader", grader.spec.name)
 
-    def test_every_back_end_has_its_own_defaults_and_an_impossible_setting_is_refused(self, shared: Project) -> None:
+    def test_back_ends_have_own_defaults_and_unknown_device_is_refused(self, shared: Project) -> None:
         app = kind("Self-rating")
         assert named(app.selectbox, "prompt").value == "self-rating"
         assert not named(app.checkbox, "fence").value
@@ -252,13 +252,13 @@ class TestSettingUp:
         assert named(app.checkbox, "fence").value
         assert shows(app, "name-model")
 
-    def test_every_kind_has_a_form_that_makes_a_grader(self, small: Project) -> None:
+    def test_every_kind_of_grader_has_working_form(self, small: Project) -> None:
         for method in "answer", "extractive", "choice", "direct":
             app = kind(GRADERS[method].title)
             assert not app.error, method
             assert metric(app, "metric needed") if method == "direct" else shows(app, "nothing-to-grade")
 
-    def test_a_choice_behind_an_endpoint_is_by_letter(self, shared: Project) -> None:
+    def test_multiple_choice_at_endpoint_is_by_letter(self, shared: Project) -> None:
         app = kind("Multiple choice")
         assert named(app.selectbox, "prompt").value == "choice-likelihood"
         choose(app, "back_end", "Endpoint")
@@ -268,7 +268,7 @@ class TestSettingUp:
 
 
 class TestKeys:
-    def test_the_screen_says_whether_a_key_is_found_and_never_shows_it(
+    def test_screen_reports_whether_key_is_found_but_never_shows_it(
         self, shared: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -285,10 +285,10 @@ class TestKeys:
         assert line["endpoints"]["Mine"]["key_variable"] in line
         assert "open-sesame" not in said(app)
 
-    def test_a_typed_key_is_held_for_this_window_and_stored_nowhere(self, asked: Project) -> None:
+    def test_typed_key_is_kept_for_session_and_never_stored(self, asked: Project) -> None:
         with EndpointServer() as server:
             app = choose(typed(server), "key", "open-sesame")
-            assert named(app.text_input, "key").value == "", "it is not sent back to the browser"
+            assert named(app.text_input, "key").value == "", "the key must not be sent back to the browser"
             assert shows(app, "key typed", "127.0.0.1")
             app = ended(press(app, "grade"), asked)
             press(app, "ask")
@@ -300,9 +300,7 @@ class TestKeys:
         tables = [name for (name,) in asked.rows("SELECT table_name FROM information_schema.tables")]
         assert all("open-sesame" not in str(asked.rows(f'SELECT * FROM "{name}"')) for name in tables)
 
-    def test_a_key_among_the_apps_secrets_goes_to_its_host(
-        self, shared: Project, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_key_and_endpoint_come_from_app_secrets(self, shared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
         app = AppTest.from_file(str(Path(ui.__file__).parents[3] / "app.py"), default_timeout=DEADLINE)
         app.secrets["OPENAI_API_KEY"] = "open-sesame"
@@ -316,9 +314,7 @@ class TestKeys:
 
 
 class TestAskingOneQuestion:
-    def test_a_local_model_shows_prompt_answer_rating_and_distribution_until_another_passage_is_chosen(
-        self, shared: Project, tiny_t5: Path
-    ) -> None:
+    def test_local_trial_shows_details_until_other_passage_is_chosen(self, shared: Project, tiny_t5: Path) -> None:
         app = choose(kind("Self-rating"), "model", str(tiny_t5))
         press(app, "ask")
         answer, prompt = codes(app)
@@ -335,9 +331,7 @@ class TestAskingOneQuestion:
         choose(app, "passage of q1", "text of p2")
         assert codes(app) == []
 
-    def test_an_endpoint_that_fails_is_named_with_its_reason_and_a_default_is_shown_as_one(
-        self, asked: Project
-    ) -> None:
+    def test_failed_trial_shows_endpoint_and_cause_and_marks_default(self, asked: Project) -> None:
         with EndpointServer(lambda seen: refuse()) as server:
             app = press(endpoint(asked, server), "ask")
             assert shows(app, "grade failed", server.url, "I cannot help with that")
@@ -351,7 +345,7 @@ class TestAskingOneQuestion:
             url = server.url
         assert shows(press(app, "ask"), "grade failed", url)
 
-    def test_it_says_what_one_waits_for_and_since_when(self, tiny_t5: Path) -> None:
+    def test_waiting_message_has_model_and_start_time(self, tiny_t5: Path) -> None:
         def said(**parameters: Any) -> str:
             grader = make_grader("self-rating", parameters)
             return as_text(
@@ -365,36 +359,36 @@ class TestAskingOneQuestion:
         here = said(model=str(tiny_t5))
         assert mentions(here, "14:03:05") and "http" not in here
 
-    def test_a_model_that_is_not_there_is_a_sentence_with_a_hint(self, shared: Project, tmp_path: Path) -> None:
+    def test_unusable_model_is_refused(self, shared: Project, tmp_path: Path) -> None:
         (tmp_path / "hollow").mkdir()
         app = choose(kind("Self-rating"), "model", str(tmp_path / "hollow"))
         check_refused(app, "model-unusable", str(tmp_path / "hollow"))
 
 
 class TestPlan:
-    def test_what_takes_no_time_is_not_said_to_take_zero_seconds(self) -> None:
+    def test_short_estimate_does_not_show_zero_seconds(self) -> None:
         assert [numbers(ui.as_estimate(seconds)) for seconds in (0.2, 1.6, 200)] == [[], [2], [3]]
 
-    def test_it_has_a_price_tag_and_says_who_is_left_out(self, shared: Project, tiny_t5: Path) -> None:
+    def test_plan_shows_costs_and_left_out_questions(self, shared: Project, tiny_t5: Path) -> None:
         app = choose(kind("Self-rating"), "model", str(tiny_t5))
         assert metric(app, "metric to grade") == str(PAIRS)
         assert metric(app, "metric calls") == str(PAIRS)
-        assert not metric(app, "metric tokens read").startswith("≈"), "the tokenizer is at hand before the weights are"
+        assert not metric(app, "metric tokens read").startswith("≈"), (
+            "the tokenizer is available before the weights are loaded"
+        )
         assert metric(app, "metric cost") == "–"
         assert numbers(note(app, "left-out")) == [1, 1]
         elsewhere = choose(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
         assert metric(elsewhere, "metric tokens read").startswith("≈")
 
-    def test_a_check_by_a_model_asks_for_its_prompt_and_questions_without_a_key_are_left_out(
-        self, asked: Project
-    ) -> None:
+    def test_check_by_model_needs_prompt_and_answer_keys(self, asked: Project) -> None:
         app = kind("Answer and check")
         assert numbers(note(app, "left-out")) == [2, 1, 1]
         assert not keyed(app.selectbox, "verify_prompt")
         choose(app, "check", "Ask a model")
         assert named(app.selectbox, "verify_prompt").value == "verify"
 
-    def test_a_price_gives_a_cost_and_opens_the_budget_in_money(self, asked: Project) -> None:
+    def test_price_gives_cost_and_enables_money_budget(self, asked: Project) -> None:
         app = choose(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
         assert named(app.number_input, "plan money").disabled
         set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
@@ -404,7 +398,7 @@ class TestPlan:
 
 
 class TestJobs:
-    def test_failed_and_defaulted_pairs_are_counted_and_failed_ones_are_asked_again_alone(self, asked: Project) -> None:
+    def test_failed_and_defaulted_pairs_are_counted_and_only_failed_retried(self, asked: Project) -> None:
         with EndpointServer(failing) as server:
             app = ended(press(typed(server), "grade"), asked)
             assert numbers(note(app, "job done"))[:3] == [3, 1, 1]
@@ -421,7 +415,7 @@ class TestJobs:
         assert metric(app, "metric failed") == "0"
         assert metric(app, "metric known") == str(PAIRS)
 
-    def test_a_job_of_another_grader_leads_to_its_labels_beside_those_that_are_looked_at(self, asked: Project) -> None:
+    def test_job_of_another_grader_links_to_comparison_of_labels(self, asked: Project) -> None:
         grade(asked, {(QUESTIONS[0].shown_text, "p1"): 4})
         with EndpointServer() as server:
             app = ended(press(endpoint(asked, server), "grade"), asked)
@@ -430,7 +424,7 @@ class TestJobs:
         made = find_jobs(asked)[0].name
         assert states == {"from-grader": SPEC.name, "to-grader": made, "from-version": "1", "to-version": "1"}
 
-    def test_a_running_job_is_paused_resumed_and_given_more_calls(self, asked: Project) -> None:
+    def test_running_job_is_paused_resumed_and_given_more_calls(self, asked: Project) -> None:
         with Held() as server:
             app = choose(endpoint(asked, server), "plan flying", 1)
             press(app, "grade")
@@ -439,7 +433,7 @@ class TestJobs:
             assert job.control.paused
             sound(app.run())
             assert keyed(app.button, "resume job") and not keyed(app.button, "pause job")
-            # The thread of the job records it, and carries it a moment later.
+            # The thread of the job records the pause a moment later.
             while [one.state for one in find_jobs(asked)] != ["paused"]:
                 server.go_on.wait(0.01)
             sound(app.run())
@@ -453,7 +447,7 @@ class TestJobs:
             app = ended(app, asked)
         assert numbers(note(app, "job done"))[:2] == [PAIRS, 0]
 
-    def test_the_bank_shows_a_job_and_cannot_cancel_it_as_if_it_were_its_trial(self, asked: Project) -> None:
+    def test_question_bank_links_to_job_without_offering_to_cancel_it(self, asked: Project) -> None:
         with Held() as server:
             press(choose(endpoint(asked, server), "plan flying", 1), "grade")
             started(asked).control.pause()
@@ -465,7 +459,7 @@ class TestJobs:
             assert numbers("".join(bar.proto.text for bar in visit("leaderboard").get("progress"))) == [0, PAIRS]
             server.go_on.set()
 
-    def test_an_endpoint_that_answers_nothing_is_not_said_to_be_about_to(self, asked: Project) -> None:
+    def test_running_job_shows_error_of_endpoint(self, asked: Project) -> None:
         with EndpointServer(lambda seen: status(500, "out of memory")) as server:
             press(choose(endpoint(asked, server), "plan flying", 1), "grade")
             while not started(asked).log:
@@ -475,9 +469,7 @@ class TestJobs:
             assert started(asked).wait(DEADLINE)
         assert "out of memory" in seen_now
 
-    def test_who_presses_while_a_trial_of_another_is_under_way_is_told_so_until_a_job_is_begun(
-        self, asked: Project
-    ) -> None:
+    def test_notice_of_another_persons_trial_stays_until_job_begins(self, asked: Project) -> None:
         with Held() as server:
             app = choose(endpoint(asked, server), "plan flying", 1)
             spec = {"back_end": "openai", "model": "mini", "base_url": server.url}
@@ -489,7 +481,7 @@ class TestJobs:
             app = ended(press(app, "grade"), asked)
         assert not shows(app, "not begun") and find_jobs(asked)[0].author == "ann"
 
-    def test_a_cancelled_job_keeps_what_it_has(self, asked: Project) -> None:
+    def test_cancelled_job_is_reported(self, asked: Project) -> None:
         with Held() as server:
             app = press(choose(endpoint(asked, server), "plan flying", 1), "grade")
             press(app, "pause job")
@@ -500,9 +492,7 @@ class TestJobs:
         assert not re.search(r"-\d", note(app, "job cancelled"))
         assert find_jobs(asked)[0].state == "cancelled"
 
-    def test_a_batch_is_left_and_taken_up_again_and_says_what_it_cost_beside_what_was_told(
-        self, asked: Project
-    ) -> None:
+    def test_batch_is_resumed_and_reports_actual_and_estimated_cost(self, asked: Project) -> None:
         set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
         with EndpointServer() as server:
             server.shelf.states = ("validating", "completed")
@@ -518,7 +508,7 @@ class TestJobs:
         assert numbers(note(app, "job done"))[0] == PAIRS and not shows(app, "batches")
         assert [n for n in numbers(note(app, "job-remarks")) if n in (4, 20, 40)][:3] == [4, 40, 20]
 
-    def test_a_cap_on_calls_stops_it_and_says_so(self, asked: Project) -> None:
+    def test_limit_on_calls_stops_job(self, asked: Project) -> None:
         with EndpointServer() as server:
             app = choose(endpoint(asked, server), "plan calls", 2)
             app = ended(press(app, "grade"), asked)
@@ -526,13 +516,13 @@ class TestJobs:
         assert numbers(note(app, "job-used"))[:2] == [2, 2]
         assert metric(app, "metric to grade") == str(PAIRS - 2)
 
-    def test_a_grader_that_cannot_go_on_says_why(self, asked: Project) -> None:
+    def test_failed_job_shows_endpoint(self, asked: Project) -> None:
         app = enter(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
         choose(app, "base_url", "https://mine.example/v1")
         app = ended(press(app, "grade"), asked)
         assert shows(app, "job failed", "mine.example")
 
-    def test_a_second_job_is_refused_with_a_sentence(self, asked: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_second_job_is_refused(self, asked: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         def refused(*_: Any) -> None:
             raise GradingError("job-running", "Running.", "Wait.")
 
@@ -545,7 +535,7 @@ class TestJudgedSample:
     def judged(self, project: Project) -> None:
         judge(project, {("q1", "p1"): 2, ("q1", "p2"): 0})
 
-    def test_it_is_graded_and_compared_and_the_first_job_has_a_cap(self, asked: Project) -> None:
+    def test_sample_is_graded_and_compared_and_first_job_is_limited(self, asked: Project) -> None:
         self.judged(asked)
         set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
         with EndpointServer(lambda seen: rate(seen, 5 if "text of p1" in seen.prompt else 0)) as server:
@@ -556,16 +546,14 @@ class TestJudgedSample:
             assert (agreed, compared) == (2, 2) and 0.06 in numbers(note(app, "sample-outcome"))
             table = next(table.value for table in app.dataframe if "Judgment" in table.value)
             assert sorted(zip(table["Judgment"], table["Label"], strict=True)) == [(0, 0), (2, 5)]
-            assert not keyed(app.button, "grade sample"), "nothing of it is left to grade"
+            assert not keyed(app.button, "grade sample"), "the whole sample must be graded"
             assert (
                 named(app.number_input, "plan calls").value == job_plan.FIRST_CALLS
                 if keyed(app.number_input, "plan calls")
                 else True
             )
 
-    def test_a_misbehaving_endpoint_leaves_labels_missing_and_both_price_tags_fit_on_the_screen(
-        self, asked: Project
-    ) -> None:
+    def test_sample_labels_ignore_pairs_that_endpoint_refuses(self, asked: Project) -> None:
         self.judged(asked)
         with EndpointServer(lambda seen: refuse() if "is tin" in seen.prompt else rate(seen, 4)) as server:
             app = choose(endpoint(asked, server), "plan calls", 3)
@@ -582,7 +570,7 @@ class TestJudgedSample:
 
 
 class TestFailedPairs:
-    def test_text_from_outside_is_shown_as_text(self, project: Project) -> None:
+    def test_markup_is_shown_as_plain_text(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", MARKUP)], {}, RUNS)
         say(project, (MARKUP, "p1", Grade(None, "failed", raw=MARKUP, reason=MARKUP)))
         app = visit("grading")
@@ -591,7 +579,7 @@ class TestFailedPairs:
         label = next(box.label for box in app.expander if "text of p1" in box.label)
         assert MARKUP in as_text(label.replace("**", "", 1).replace("** ", " ", 1))
 
-    def test_many_are_shown_a_page_at_a_time_and_by_reason(self, project: Project) -> None:
+    def test_failed_pairs_are_paged_and_filtered_by_reason(self, project: Project) -> None:
         asked = [Question(f"q1/{i}", "q1", f"Question {i:02}?") for i in range(13)]
         fill(project, asked, {}, RUNS)
         refused, odd = Grade(None, "failed", reason="refused"), Grade(None, "failed", reason="off the scale", raw="9")
@@ -606,9 +594,7 @@ class TestFailedPairs:
         assert shown() == 1
         assert codes(app) == ["9"]
 
-    def test_defaulted_grades_are_listed_and_failures_of_an_imported_grader_cannot_be_asked_again(
-        self, asked: Project
-    ) -> None:
+    def test_defaulted_grades_and_failures_of_imported_grader_are_listed(self, asked: Project) -> None:
         say(asked, ("What is tin?", "p1", Grade(1, "defaulted", raw="Hm.")))
         app = visit("grading")
         bodies = [str(element.proto.body) for element in app.get("html")]
@@ -623,7 +609,7 @@ class TestFailedPairs:
 
 
 class TestPrices:
-    def test_the_table_is_edited_in_place_and_an_incomplete_row_is_refused(self, asked: Project) -> None:
+    def test_prices_are_edited_in_place_and_incomplete_row_is_refused(self, asked: Project) -> None:
         app = visit("grading")
         app.session_state[app.data_editor[0].key] = {
             "edited_rows": {},
@@ -651,18 +637,18 @@ PAIR = ([Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
 
 
 def form(title: str) -> AppTest:
-    """The screen with a new grader of a kind."""
+    """Open the screen for a new grader of a kind."""
     return visit("grading", setup=title)
 
 
 def kept(app: AppTest, project: Project) -> dict[str, object]:
-    """What is kept of the grader that is set up."""
+    """Save the grader and return its stored parameters."""
     press(enter(app, "setup name", "mine"), "setup save")
     (found,) = named_graders(project)
     return found.parameters
 
 
-def test_settings_of_each_kind_of_grader_are_set_on_the_screen_and_kept(project: Project) -> None:
+def test_settings_of_each_kind_of_grader_are_saved(project: Project) -> None:
     fill(project, *PAIR)
     app = enter(form("Self-rating"), "num_beams", 5)
     enter(app, "cue", "Score:")
@@ -681,7 +667,7 @@ def test_settings_of_each_kind_of_grader_are_set_on_the_screen_and_kept(project:
     assert named(app.number_input, "num_beams").value == 1
 
 
-def test_every_setting_has_an_option_of_the_command_line(project: Project) -> None:
+def test_grader_settings_have_command_line_options(project: Project) -> None:
     path = project.path
     project.close()
 

@@ -1,4 +1,4 @@
-"""The Home screen: making and choosing projects, importing with a preview, what to do next."""
+"""The Home screen: projects, import previews, next steps, the tour and backups."""
 
 from __future__ import annotations
 
@@ -48,49 +48,49 @@ from tests.made.screens import (
 
 
 def panel(app: AppTest, screen: str) -> dict[str, Any]:
-    """The panel of the project's state that leads to a screen."""
+    """Return the panel of the project's state that links to a screen."""
     return next(one for one in holds(app, "state")["panels"] if (one["to"] or "").startswith(f"{screen}?"))
 
 
 def counted(app: AppTest) -> dict[str, str]:
-    """How many of what the project has, as Home says it."""
+    """Return the counts of the project's data as Home shows them."""
     (blocks,) = (one["blocks"] for one in holds(app, "state")["panels"] if one["to"] is None)
-    # Without an exam the last ones are left out.
+    # A project without an exam has no counts of items and examinees.
     return {name: one["count"] for name, one in zip(panels.COUNTED, blocks[0]["lines"], strict=False)}
 
 
 def lines(app: AppTest, door: str) -> dict[str, dict[str, Any]]:
-    """The lines of a door, by their keys."""
+    """Return the lines of a task panel by key."""
     (shown,) = holds(app, f"door {door}")["panels"]
     return {one["key"]: one for block in shown["blocks"] if block["kind"] == "lines" for one in block["lines"]}
 
 
 def words(app: AppTest, door: str) -> dict[str, str]:
-    """The sentences of a door, by their keys."""
+    """Return the sentences of a task panel by key."""
     (shown,) = holds(app, f"door {door}")["panels"]
     return {one["key"]: one["text"] for one in shown["blocks"] if one["kind"] == "text"}
 
 
 def marks(app: AppTest) -> list[str]:
-    """What is wrong with the files that were dragged in, in their rows."""
+    """Return the errors in the rows of uploaded files."""
     found = (re.search(r'role="alert"><span[^>]*>(.*)</span>', one.proto.body) for one in app.get("html"))
     return [match[1] for match in found if match]
 
 
 def previews(app: AppTest) -> dict[str, list[float]]:
-    """By kind of the uploaded files, the numbers in its heading: files, and what they would add."""
+    """Return, by kind of file, the numbers in its heading: files and the data that they would add."""
     found = {key.removeprefix("preview "): box for key, box in boxes(app).items() if key.startswith("preview ")}
     return {kind: numbers(box.expander[0].label) for kind, box in found.items()}
 
 
 def needed(app: AppTest) -> dict[str, list[float]]:
-    """The kinds that a new project needs, with the numbers of those that are there."""
+    """Return the kinds of data that a new project needs, with the number present."""
     found = {key.removeprefix("kind "): note(app, key) for key in boxes(app) if re.match(r"kind \w+ \w+$", key)}
     return {kind: numbers(said) for kind, said in found.items()}
 
 
 class TestImportFirst:
-    def test_an_empty_project_shows_what_to_import_and_nothing_else(self, project: Project) -> None:
+    def test_empty_project_shows_only_needed_imports(self, project: Project) -> None:
         app = visit("home")
         assert list(needed(app)) == [
             "queries missing", "passages missing", "bank missing", "runs missing", "qrels missing",
@@ -98,7 +98,7 @@ class TestImportFirst:
         assert shows(app, "next home")
         assert not [part for part in app.get("bidi_component") if part.proto.id.endswith(("-state", "-door curate"))]
 
-    def test_the_list_follows_the_imports_until_there_are_passages_to_grade(self, project: Project) -> None:
+    def test_list_follows_imports_until_passages_can_be_graded(self, project: Project) -> None:
         import_files(project, "queries", [Source.from_path(FILES / "queries.jsonl")], "ann")
         app = visit("home")
         assert needed(app) == {
@@ -111,7 +111,7 @@ class TestImportFirst:
         import_files(project, "runs", [Source(name="a.run", data=b"fish-mercury Q0 p1 1 2.0 a\n")], "ann")
         assert needed(visit("home")) == {}
 
-    def test_many_files_of_a_kind_are_one_row_with_their_notes_folded(self, small: Project) -> None:
+    def test_files_of_one_kind_share_row_with_folded_notes(self, small: Project) -> None:
         app = visit("home")
         for name in "abc":
             lines = f"q1 Q0 p1 1 2.0 {name}\nq1 Q0 p2 2 {'1.0' if name == 'c' else '2.0'} {name}\n"
@@ -125,7 +125,7 @@ class TestImportFirst:
 
 
 class TestHome:
-    def test_a_new_user_creates_a_project(self, tmp_path: Path) -> None:
+    def test_new_user_creates_project(self, tmp_path: Path) -> None:
         app = visit("home")
         named(app.text_input, "name of the new project").set_value("our task 2026")
         press(app, "create project")
@@ -137,7 +137,7 @@ class TestHome:
         assert project_counts(with_name)["queries"] == 0
         with_name.close()
 
-    def test_a_link_to_a_project_that_is_not_here_says_which_one_opened(self, small: Project, tmp_path: Path) -> None:
+    def test_link_to_missing_project_names_opened_project(self, small: Project, tmp_path: Path) -> None:
         new_project(tmp_path / "other.duckdb").close()
         app = visit("question_bank", project="gone")
         assert shows(app, "another-project", "gone", "other")
@@ -145,7 +145,7 @@ class TestHome:
         assert not shows(sound(app.run()), "another-project")
         assert not shows(visit("question_bank", project="test"), "another-project")
 
-    def test_a_name_that_is_no_file_name_is_refused(self, tmp_path: Path) -> None:
+    def test_invalid_project_name_is_refused(self, tmp_path: Path) -> None:
         invalid = {"../elsewhere": "invalid-name", ".hidden": "invalid-name", "a:b": "invalid-name"}
         codes = {"": "empty-name", " ": "empty-name", **invalid, "what?": "invalid-name", "Aux": "reserved-name"}
         app = visit("home")
@@ -155,8 +155,8 @@ class TestHome:
             assert errors(app) == [code], name
         assert not list(tmp_path.rglob("*.duckdb"))
 
-    def test_a_name_that_is_taken_is_refused_and_the_project_stays(self, small: Project) -> None:
-        # Where capitals tell no files apart the second project would be the first one.
+    def test_taken_project_name_is_refused_and_project_kept(self, small: Project) -> None:
+        # On a case-insensitive file system, both names are the same file.
         app = visit("home")
         for name in (small.name, small.name.upper()):
             named(app.text_input, "name of the new project").set_value(name)
@@ -165,9 +165,7 @@ class TestHome:
             assert named(app.text_input, "name of the new project").value == name
         assert project_counts(small)["queries"] == 2
 
-    def test_it_counts_and_draws_what_the_project_holds_and_every_number_leads_to_what_is_behind_it(
-        self, shared: Project
-    ) -> None:
+    def test_project_data_is_counted_and_drawn_with_links_to_details(self, shared: Project) -> None:
         app = visit("home")
         found = project_counts(shared)
         for name in ("queries", "passages", "runs", "judgments", "questions", "grades"):
@@ -191,9 +189,7 @@ class TestHome:
         to = urlsplit(systems["rows"][0]["to"])
         assert (to.path, parse_qs(to.query)["followed"]) == ("leaderboard", ["good"])
 
-    def test_before_anything_is_graded_the_doors_say_so_and_count_queries_without_questions(
-        self, project: Project
-    ) -> None:
+    def test_panels_count_queries_without_questions_before_grading(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"good": {"q1": ["p1"]}})
         judge(project, {("q1", "p1"): 1})
         app = visit("home")
@@ -203,7 +199,7 @@ class TestHome:
             add_queries(cursor, [Query("q8", "more"), Query("q9", "and more")], replace=False)
         assert numbers(words(visit("home"), "curate")[""]) == [2]
 
-    def test_what_waits_for_a_person_stands_at_its_door(self, small: Project) -> None:
+    def test_pending_tasks_are_listed_in_their_panels(self, small: Project) -> None:
         bank.put_draft(small, "ann", replace(QUESTIONS[3], weight=2.0))
         bank.put_draft(small, "bob", replace(QUESTIONS[4], weight=2.0))
         bank.save_version(small, [replace(QUESTIONS[1], active=False), replace(QUESTIONS[0], active=False)], "", "bob")
@@ -216,9 +212,7 @@ class TestHome:
         assert lines(app, "publish")["labels"]["count"] == "3"
         assert numbers(note(app, "next question_bank")) == [1]
 
-    def test_with_pairs_ungraded_the_next_step_is_to_grade_them_and_a_stale_override_leads_to_its_passage(
-        self, small: Project
-    ) -> None:
+    def test_grading_is_next_step_and_stale_override_links_to_passage(self, small: Project) -> None:
         add_override(small, "q1/a", "p2", 4, "it names A", "ann")
         bank.save_version(small, [replace(QUESTIONS[0], text="Who is A?")], "reworded", "bob")
         app = visit("home")
@@ -231,7 +225,7 @@ class TestHome:
         assert waiting["count"] == "1"
         assert [(one["count"], "query=q1" in one["to"]) for one in waiting["more"]] == [("4", True)]
 
-    def test_files_are_previewed_and_imported_only_when_told(self, project: Project) -> None:
+    def test_files_are_previewed_and_imported_only_on_request(self, project: Project) -> None:
         app = visit("home")
         app.file_uploader[0].upload("queries.tsv", b"q1\tfirst query\nq2\tsecond query\n")
         sound(app.run())
@@ -254,7 +248,7 @@ class TestHome:
             ),
         ],
     )
-    def test_the_shell_and_the_browser_propose_the_same_names(
+    def test_shell_and_browser_propose_same_source_names(
         self, project: Project, tmp_path: Path, kind: str, file: str, content: str
     ) -> None:
         board = ("a.b.tsv", "run\tap\nx\t1\n")
@@ -273,7 +267,7 @@ class TestHome:
         assert official_sources(by_shell) == official_sources(project) == [proposed, "a.b"]
         by_shell.close()
 
-    def test_the_form_of_a_leaderboard_can_be_chosen(self, small: Project) -> None:
+    def test_format_of_leaderboard_file_can_be_chosen(self, small: Project) -> None:
         app = visit("home")
         app.file_uploader[0].upload("b.txt", b"one\tAVG\tn1\t.5\none\tAVG\tn2\t.7\n")
         sound(app.run())
@@ -283,13 +277,13 @@ class TestHome:
         press(app, "import")
         assert dict(imported_leaderboards(small)) == {"b": "AVG"}
 
-    def test_a_broken_file_is_named_with_its_line_and_can_be_left_out(self, small: Project) -> None:
+    def test_malformed_file_is_named_with_line_and_can_be_omitted(self, small: Project) -> None:
         app = visit("home")
         app.file_uploader[0].upload("more.run", b"q1 Q0 p1 1 2.0 x\nq1 Q0 p2 2 much x\n")
         sound(app.run())
         check_refused(app, "not-a-number", "more.run:2", "much")
         assert not keyed(app.button, "import")
-        # The harness forgets at a run which files were uploaded before.
+        # The test harness forgets earlier uploads at each run.
         app.file_uploader[0].upload("fine.run", b"q1 Q0 p1 1 2.0 fine\n")
         app.file_uploader[0].upload("more.run", b"q1 Q0 p1 1 2.0 x\nq1 Q0 p2 2 much x\n")
         sound(app.run())
@@ -303,7 +297,7 @@ class TestHome:
         assert project_counts(small)["runs"] == len(RUNS) + 1
         assert numbers(note(app, "imported")) == [1, 1]
 
-    def test_a_file_that_nothing_fits_says_what_was_looked_for(self, project: Project) -> None:
+    def test_unrecognized_file_shows_content_and_recognized_formats(self, project: Project) -> None:
         app = visit("home")
         app.file_uploader[0].upload("notes.txt", b"These are notes of a meeting\n")
         sound(app.run())
@@ -313,7 +307,7 @@ class TestHome:
         assert not keyed(app.button, "import")
 
 
-def test_home_and_grading_know_that_an_exam_is_sat_and_not_graded(project: Project) -> None:
+def test_home_and_grading_do_not_offer_to_grade_exam_items(project: Project) -> None:
     put_exam(project)
     app = visit("home")
     assert shows(app, "next students") and links(app) == ["students"]
@@ -326,31 +320,29 @@ def test_home_and_grading_know_that_an_exam_is_sat_and_not_graded(project: Proje
 
 @pytest.fixture
 def demo(project: Project) -> Project:
-    """A project with the demo's queries, and no more."""
+    """A project with only the demo's queries."""
     import_files(project, "queries", [Source.from_path(FILES / "queries.jsonl")], "ann")
     return project
 
 
 class TestTour:
-    def test_the_demo_greets_until_the_tour_is_skipped(self, demo: Project) -> None:
+    def test_demo_shows_greeting_until_tour_is_skipped(self, demo: Project) -> None:
         app = visit("home")
         assert all(named(app.button, f"tour step {at}") for at in range(len(tour.STOPS)))
         press(app, "skip tour")
         assert named(app.button, "tour again") and not shows(app, "greeting")
 
-    def test_a_browser_that_had_the_tour_is_not_asked_again(
-        self, demo: Project, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_browser_that_had_tour_is_only_offered_repeat(self, demo: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tour, "_has_cookie", lambda: True)
         assert named(visit("home").button, "tour again")
 
-    def test_a_stop_is_shown_where_it_is_done_until_the_end(self, demo: Project) -> None:
+    def test_tour_stops_open_on_their_screens_until_end(self, demo: Project) -> None:
         app = visit("home")
         press(app, "tour step 0")
         assert app.session_state["screen"] == SCREENS["question_bank"][0]
         assert app.query_params["query"] == "tacoma-bridge"
         assert shows(app, "tour-step", tour.STOPS[0].title)
-        # The harness forgets which screen the app went to by itself.
+        # The test harness does not follow the app to another screen.
         press(sound(app.switch_page("pages/passages.py").run()), "next step")
         press(sound(app.switch_page("pages/passages.py").run()), "next step")
         assert app.session_state["screen"] == SCREENS["export"][0]
@@ -358,20 +350,18 @@ class TestTour:
         press(app, "end tour")
         assert not shows(app, "tour-step")
 
-    def test_a_page_loaded_anew_goes_on_where_the_tour_was(
-        self, demo: Project, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_reloaded_page_continues_tour(self, demo: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tour, "_left_at", lambda: 1)
         assert shows(visit("passages"), "tour-step", tour.STOPS[1].title)
-        # Another screen, as in a second tab, is none of the tour's.
+        # Another screen, such as in a second tab, does not show the tour.
         assert not shows(visit("grading"), "tour-step")
 
-    def test_the_leaderboard_says_that_the_collection_is_made(self, demo: Project) -> None:
+    def test_leaderboard_warns_that_demo_collection_is_made_up(self, demo: Project) -> None:
         fill(demo, [Question("sea-salt/x", "sea-salt", "Why?")], {("Why?", "p1"): 5}, {"a": {"sea-salt": ["p1"]}})
         judge(demo, {("sea-salt", "p1"): 1})
         assert shows(visit("leaderboard"), "made-collection")
 
-    def test_its_stops_are_in_the_demo(self) -> None:
+    def test_tour_stops_exist_in_demo(self) -> None:
         bank_file, passages = ((FILES / name).read_text() for name in ("bank.jsonl", "passages.jsonl"))
         for stop in tour.STOPS:
             for name, text in (("query", bank_file), ("question", bank_file), ("passage", passages)):
@@ -379,7 +369,7 @@ class TestTour:
         assert tour.STOPS[0].points_at[1] in bank_file
 
 
-def test_the_pool_can_be_made_deeper(project: Project) -> None:
+def test_pool_depth_can_be_increased(project: Project) -> None:
     passages = [f"p{i}" for i in range(30)]
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p0"): 5}, {"long": {"q1": passages}})
     app = visit("grading")
@@ -390,7 +380,7 @@ def test_the_pool_can_be_made_deeper(project: Project) -> None:
     assert metric(app, "metric needed") == "30"
 
 
-def test_a_backup_is_made_on_home_and_how_often_the_app_makes_them_is_set(small: Project) -> None:
+def test_backups_are_made_and_scheduled_on_home(small: Project) -> None:
     app = visit("home")
     app.session_state["backups"] = True
     app.run()
@@ -411,7 +401,7 @@ class TestMoving:
         app.session_state["rename or remove"] = True
         return sound(app.run())
 
-    def test_a_project_is_renamed_unless_its_new_name_is_invalid(self, small: Project, tmp_path: Path) -> None:
+    def test_project_is_renamed_unless_new_name_is_invalid(self, small: Project, tmp_path: Path) -> None:
         found, app = project_counts(small), self.opened(small)
         named(app.text_input, "new name of the project").set_value("../x")
         press(app, "rename project")
@@ -423,7 +413,7 @@ class TestMoving:
         assert counted(app)["grades"] == f"{found['grades']:,}"
         assert not (tmp_path / "test.duckdb").exists()
 
-    def test_a_removed_project_is_restored_by_undo_and_from_the_list(self, small: Project, tmp_path: Path) -> None:
+    def test_removed_project_is_restored_by_undo_and_from_list(self, small: Project, tmp_path: Path) -> None:
         found = project_counts(small)
         for restoring in ("undo removal", "restore project"):
             app = self.opened(small)

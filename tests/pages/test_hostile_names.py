@@ -1,4 +1,4 @@
-"""Names that are Markdown, shortcodes or formulas are text on every screen, wherever they are drawn."""
+"""Names that contain Markdown, shortcodes or formulas: shown as plain text on every screen."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LONG = "w" * 100_000
 WILD = re.compile(
     r":material/delete|:streamlit|:\\?\+1|(?<!\S)\\?-\\?>(?!\S)|(?<!\\):red\[r|(?<!\\)\$x|(?<![\\*])\*\*b\*\*|(?<!\\)`c`|(?<!\\)\[l\]"
 )
-"""What of `MARKUP` is left in Markdown: shortcodes are looked for when the escapes are gone already."""
+"""Active parts of `MARKUP`. Browsers unescape before they find shortcodes, so a backslash does not help."""
 MARKDOWN = {
     "Markdown": ("body", "help"),
     "Alert": ("body",),
@@ -63,13 +63,13 @@ MARKDOWN = {
     "Metric": ("label", "body", "delta", "help"),
     "Progress": ("text",),
 }
-"""Fields that the browser shows as Markdown, by the kind of element; all others have a label and a tooltip."""
+"""Fields that the browser shows as Markdown, by element type. Other types: label, title and tooltip."""
 CHOICES = ("ButtonGroup", "Radio")
-"""Widgets whose options are Markdown; those of lists to choose from are plain."""
+"""Widgets whose options are Markdown. The options of select boxes are plain text."""
 
 
 def markdown_of(app: AppTest) -> Iterator[tuple[str, str]]:
-    """Every text of a screen that the browser takes for Markdown, with where it stands."""
+    """Yield the element field and text of each string that the browser renders as Markdown."""
     for block in app.main, app.sidebar:
         yield from _of(block)
 
@@ -89,7 +89,7 @@ def _of(node: Any) -> Iterator[tuple[str, str]]:
 
 
 def _column_helps(proto: Any) -> Iterator[str]:
-    """The tooltips of a table's columns, which are Markdown; names and cells of tables are plain."""
+    """Yield the tooltips of table columns, which are Markdown. Column names and cells are plain text."""
     if columns := getattr(proto, "columns", "") if type(proto).__name__ == "Dataframe" else "":
         for column in json.loads(columns).values():
             yield str(column.get("help") or "")
@@ -102,7 +102,7 @@ def _protos(proto: Any) -> list[Any]:
     return [proto, *parts]
 
 
-def test_the_walk_finds_what_is_not_escaped() -> None:
+def test_unescaped_markup_is_found_in_every_element() -> None:
     def page() -> None:
         import streamlit as st
 
@@ -126,7 +126,7 @@ def test_the_walk_finds_what_is_not_escaped() -> None:
 
 
 def hostile(project: Project, name: str) -> None:
-    """A project whose every name is `name`, told apart by a number."""
+    """Fill a project with names and texts that contain `name`, kept apart by prefixes."""
     ids = {"q1": f"q1{name.replace(' ', '')[:300]}", "q2": "q2"}
     questions = [
         Question(f"{ids['q1']}/a", ids["q1"], f"A {name}?", subtopic_id=f"s{name[:300]}", note=f"n {name}"),
@@ -186,7 +186,7 @@ VISITS = [
 
 
 @pytest.mark.parametrize("name", [MARKUP, LONG], ids=["markup", "a word of 100 kB"])
-def test_every_name_is_text_on_every_screen(tmp_path: Path, name: str) -> None:
+def test_names_are_escaped_on_every_screen(tmp_path: Path, name: str) -> None:
     made = new_project(tmp_path / f"p {MARKUP.replace('/', '')}.duckdb")
     hostile(made, name)
     made.close()
@@ -207,12 +207,12 @@ def _look(app: AppTest, where: str, wild: list[str]) -> None:
 
 @functools.cache
 def _wild_in(text: str) -> re.Match[str] | None:
-    """To look through the long ones takes milliseconds, and the same stand on many screens."""
+    """Cached: searching a long text takes milliseconds, and many screens repeat the same texts."""
     return WILD.search(text)
 
 
 @pytest.mark.browser
-def test_in_a_browser_a_long_word_pushes_nothing_aside_and_shortcodes_are_words(
+def test_long_words_fit_the_window_and_shortcodes_stay_text(
     projects: Path, server: Server, chromium_page: Page
 ) -> None:
     for project, name in (("long", LONG), ("shortcodes", MARKUP)):
@@ -233,8 +233,8 @@ TOO_WIDE = """() => [...document.querySelectorAll('[data-testid=stMain] *')].fil
     one => one.getBoundingClientRect().right > innerWidth + 2
         && !one.closest('[data-testid=stDataFrame], svg, .stMarkdownEllipsis')
 ).map(one => one.outerHTML.slice(0, 200))"""
-"""What reaches beyond the window; tables scroll within their own edges."""
+"""Elements that extend beyond the window, except tables, which scroll within their own edges."""
 
 
-def test_escaped_text_has_nothing_wild() -> None:
+def test_escaped_text_contains_no_active_markup() -> None:
     assert not WILD.search(ui.escape(MARKUP))

@@ -1,4 +1,4 @@
-"""The Leaderboard screen: scores, the official leaderboard, the queries of a system, budgets, and sealing."""
+"""The Leaderboard screen: scores, official leaderboard, queries of a system, budgets, and sealed questions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from tests.made.screens import (
 
 
 class TestLeaderboard:
-    def test_it_shows_the_scores_of_what_was_chosen(self, shared: Project) -> None:
+    def test_scores_follow_the_scoring_settings(self, shared: Project) -> None:
         app, measure, policy = visit("leaderboard"), "nDCG@10", Policy()
         steps: list[tuple[str, object, dict[str, Any]]] = [
             ("label", "support:2", {"label": "support:2"}),
@@ -73,7 +73,7 @@ class TestLeaderboard:
             assert shown["± error"].to_dict() == pytest.approx(expected.std_errors), key
             assert shown.index.tolist() == [system.run for system in expected.systems], key
 
-    def test_the_official_board_and_the_correlation_stand_beside_it(self, shared: Project) -> None:
+    def test_official_scores_and_correlations_are_shown(self, shared: Project) -> None:
         app = visit("leaderboard")
         choose(app, "measure", "AP")
         choose(app, "relevant", 2)
@@ -90,7 +90,7 @@ class TestLeaderboard:
             [abs(bound) for bound in interval], abs=5e-4
         )
 
-    def test_systems_under_two_measures_are_not_compared_as_if_under_one(self, shared: Project) -> None:
+    def test_comparing_systems_across_measures_shows_a_warning(self, shared: Project) -> None:
         app = visit("leaderboard", view="Two systems")
         assert not shows(app, "different-boards")
         second = next(box for box in app.selectbox if box.label == "Second leaderboard")
@@ -98,7 +98,7 @@ class TestLeaderboard:
         second.set_value(other)
         assert shows(sound(app.run()), "different-boards")
 
-    def test_a_correlation_of_two_systems_is_undefined_and_says_why(self, project: Project) -> None:
+    def test_correlation_of_two_systems_is_undefined(self, project: Project) -> None:
         fill(project, QUESTIONS, RATINGS, {run: RUNS[run] for run in ("good", "poor")})
         judge(project, JUDGED)
         app = visit("leaderboard")
@@ -106,20 +106,20 @@ class TestLeaderboard:
         assert not app.metric
         assert len(board(app)) == 2
 
-    def test_without_an_official_board_it_stands_alone(self, project: Project) -> None:
+    def test_official_columns_need_an_official_leaderboard(self, project: Project) -> None:
         fill(project, QUESTIONS, RATINGS, RUNS)
         app = visit("leaderboard")
         assert not app.metric
         assert board(app)["Score"].to_dict() == pytest.approx(leaderboard(project, "nDCG@10").scores)
         assert not [name for name in board(app) if "fficial" in name]
 
-    def test_a_system_shows_that_nobody_has_labelled_all_of_its_top(self, project: Project) -> None:
+    def test_share_of_labelled_top_passages_is_shown(self, project: Project) -> None:
         fill(project, QUESTIONS, RATINGS, RUNS | {"new": {"q1": ["p1", "p9"]}})
         app = visit("leaderboard")
         assert board(app)["Top 20 labelled"].to_dict() == dict.fromkeys(RUNS, 1.0) | {"new": 0.5}
         assert {3, 1} <= set(numbers(note(app, "rests-on")))
 
-    def test_a_run_is_chosen_to_stand_for_the_gold_texts_and_measures_by_them_are_offered(self, small: Project) -> None:
+    def test_choosing_a_gold_run_offers_gold_measures(self, small: Project) -> None:
         app = visit("leaderboard")
         assert "n-EXAM" not in named(app.selectbox, "measure").options
         run = leaderboard(small, "nDCG@10").systems[0].run
@@ -132,37 +132,37 @@ class TestLeaderboard:
         press(sound(app.run()), "set gold")
         assert gold_name(small) is None
 
-    def test_if_all_queries_wait_for_grades_it_says_so_and_compares_nothing(self, small: Project) -> None:
+    def test_queries_awaiting_grades_are_not_compared(self, small: Project) -> None:
         new = [Question(f"{query}/new", query, f"What else of {query}?") for query in ("q1", "q2")]
         bank.save_version(small, new, "", "ann")
         app = visit("leaderboard")
         assert shows(app, "no-common-queries", 2)
         assert len(holds(app, "systems")["board"]["systems"]) == 4
 
-    def test_it_says_if_its_queries_changed_since_it_was_opened_or_a_job_runs(
+    def test_changed_queries_or_a_running_job_show_a_notice(
         self, small: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         app = visit("leaderboard")
         assert not shows(app, "queries-changed")
         bank.save_version(small, [Question("q1/new", "q1", "What else?")], "", "ann")
         assert {2, 1} <= set(numbers(note(sound(app.run()), "queries-changed")))
-        assert not shows(visit("leaderboard"), "queries-changed"), "a screen that is opened anew has no earlier state"
+        assert not shows(visit("leaderboard"), "queries-changed"), "a newly opened screen has no earlier state"
         monkeypatch.setattr(jobs, "current_job", lambda project, family: SimpleNamespace(over=False))
         assert shows(visit("leaderboard"), "queries-changed")
 
-    def test_an_unknown_measure_or_system_in_a_link_gives_a_sentence(self, shared: Project) -> None:
+    def test_unknown_measure_or_system_in_link_is_reported(self, shared: Project) -> None:
         app = visit("leaderboard", measure="goodness", followed="nobody")
         check_refused(app, "unknown-measure", "goodness")
         assert len(board(app)) == len(RUNS)
         assert shows(app, "unknown-system", "nobody")
         assert holds(app, "systems")["open"] == ""
 
-    def test_a_link_carries_the_choices(self, shared: Project) -> None:
+    def test_link_sets_the_scoring_settings(self, shared: Project) -> None:
         app = visit("leaderboard", project=shared.name, measure="AP", tau="3", label="Supported by 2 questions")
         expected = leaderboard(shared, "AP", "exam", Policy(min_rating=3, label="support:2"))
         assert board(app)["Score"].to_dict() == pytest.approx(expected.scores)
 
-    def test_a_link_carries_the_settings_of_each_view(self, shared: Project) -> None:
+    def test_link_sets_the_options_of_each_view(self, shared: Project) -> None:
         app = visit("leaderboard", ties="random")
         assert named(app.get("button_group"), "ties").value == "random"
         app = visit("leaderboard", view="By budget", **{"curves of": ["poor", "good"]})
@@ -174,7 +174,7 @@ class TestLeaderboard:
         app = visit("leaderboard", view="All boards", system="good", **{"system's board": second})
         assert named(app.selectbox, "system's board").value == second
 
-    def test_a_score_can_be_followed_down_to_the_passages(self, shared: Project) -> None:
+    def test_system_opens_its_queries_and_passages(self, shared: Project) -> None:
         found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
         best = found.systems[0].run
         app = tell(visit("leaderboard"), "systems", "open", best)
@@ -196,7 +196,7 @@ class TestLeaderboard:
         for row in opened["passages"]:
             assert row["link"].startswith(f"passages?project={shared.name}&query={asked}&passage=p")
 
-    def test_the_address_keeps_what_is_open_and_a_second_click_closes_it(self, shared: Project) -> None:
+    def test_url_keeps_the_open_system_until_closed(self, shared: Project) -> None:
         app = visit("leaderboard", followed="fair", asked="q1")
         held = holds(app, "systems")
         assert (held["open"], held["detail"]["asked"]) == ("fair", "q1")
@@ -207,7 +207,7 @@ class TestLeaderboard:
         assert (held["open"], held["detail"]) == ("", None)
         assert "followed" not in app.query_params
 
-    def test_queries_stand_with_the_greatest_loss_against_the_official_board_first(self, shared: Project) -> None:
+    def test_queries_are_sorted_by_loss_against_official_scores(self, shared: Project) -> None:
         found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
         run = found.systems[1].run
         queries = holds(visit("leaderboard", followed=run), "systems")["detail"]["queries"]
@@ -216,9 +216,7 @@ class TestLeaderboard:
         mine, theirs = found.per_query[run], official.per_query[run]
         assert differences[0] == pytest.approx(min(mine[query] - theirs[query] for query in mine))
 
-    def test_the_sentence_has_a_part_for_each_fact_and_systems_that_are_alike_are_bracketed(
-        self, shared: Project
-    ) -> None:
+    def test_summary_lists_all_facts_and_groups_unseparated_systems(self, shared: Project) -> None:
         app = visit("leaderboard")
         mine = compare(shared, "nDCG@10", "assessors").board
         expected = group_alike(mine, compare_all(mine))
@@ -239,11 +237,11 @@ class TestLeaderboard:
         assert [name for name in parts if shows(app, f"summary {name}")] == parts
         app = choose(app, "against", "No official board")
         assert not shows(app, "summary agreement") and shows(app, "summary grading")
-        assert len(charts(visit("leaderboard", view="Sample size"))) == 1, "two queries are too few for samples"
+        assert len(charts(visit("leaderboard", view="Sample size"))) == 1, "two queries are too few to sample"
         assert not app.metric
         assert not [name for name in board(app) if "fficial" in name]
 
-    def test_coverage_as_a_share_of_the_pool_can_be_typed_and_shows_lengths(self, shared: Project) -> None:
+    def test_typed_pool_coverage_measure_shows_run_lengths(self, shared: Project) -> None:
         app = visit("leaderboard", measure="EXAM-Cover@2/pool")
         expected = leaderboard(shared, "EXAM-Cover@2/pool")
         shown = board(app)
@@ -257,17 +255,17 @@ class TestLeaderboard:
             assert not app.error
             assert len(charts(app)) == drawn
 
-    def test_measures_of_gold_texts_say_that_there_are_none(self, shared: Project) -> None:
+    def test_gold_measures_without_gold_texts_are_refused(self, shared: Project) -> None:
         for measure in ("n-EXAM@20", "ROUGE-1@20"):
             check_refused(visit("leaderboard", measure=measure), "no-gold-texts")
 
 
-def test_a_number_too_small_to_be_shown_has_no_sign() -> None:
+def test_number_rounded_to_zero_has_no_sign() -> None:
     assert [as_number(value) for value in (-0.0001, -0.5, None)] == ["0.000", "-0.500", "–"]
 
 
 class TestNames:
-    def test_long_names_are_cut_and_still_told_apart(self) -> None:
+    def test_shortened_names_stay_unique(self) -> None:
         names = ["team_gpt4o_fusion_rerank", "team_gpt4o_nonp_fusion_rerank", "bm25", "x" * 40 + "a" + "x" * 20,
                  "x" * 61]  # fmt: skip
         shown = short_names(names)
@@ -275,17 +273,17 @@ class TestNames:
         assert shown["bm25"] == "bm25"
         assert max(map(len, shown.values())) <= 22
 
-    def test_what_all_begin_with_is_left_out(self) -> None:
+    def test_common_prefix_is_omitted_from_long_names(self) -> None:
         names = ["lab-2024/bm25", "lab-2024/dense", "lab-2024/dense_2"]
         assert list(short_names(names, 15).values()) == ["…bm25", "…dense", "…dense_2"]
-        assert list(short_names(names).values()) == names, "all have room as they are"
+        assert list(short_names(names).values()) == names, "all names fit unshortened"
         splade = "SPLADE_P_P_ENSEMBLE_DISTIL+"
         long = [f"{splade}output_v2_aug_vicuna_7b_4096_20", f"{splade}vicuna-7b-checkpoint-800_4096_100", "REP_LLAMA"]
         assert not any("……" in name for name in short_names(long).values())
         assert list(short_names(["run_1", "run_1_a"], 6).values()) == ["…1", "…1_a"]
-        assert short_names(["a_b", "a_c_of_many_words"], 10)["a_b"] == "a_b", "too little to leave out"
+        assert short_names(["a_b", "a_c_of_many_words"], 10)["a_b"] == "a_b", "the common prefix is too short to omit"
 
-    def test_words_that_tell_names_apart_stay(self) -> None:
+    def test_distinguishing_words_are_kept(self) -> None:
         tails = ("v1_reranked_top_100", "v2_reranked_top_100", "v1_reranked_top_20")
         shown = short_names([f"{system}_of_the_team_{tail}" for system in ("dense", "sparse") for tail in tails], 20)
         assert [name.split("_")[0] for name in shown.values()] == ["dense"] * 3 + ["sparse"] * 3
@@ -293,7 +291,7 @@ class TestNames:
             assert len(short) <= 20
             assert ("v2" in short, "20" in short.removeprefix("…")) == ("v2" in name, name.endswith("_20"))
 
-    def test_a_name_that_begins_with_another_keeps_it(self) -> None:
+    def test_names_keep_their_family_name(self) -> None:
         families = ("BM25", "BM25_RM3", "OPEN_AI_ADA2")
         names = [f"{family}{tail}" for family in families for tail in ("", "+output_v2_4096_100", "+output_v2_4096_20")]
         shown = short_names(names, 20)
@@ -302,13 +300,13 @@ class TestNames:
             assert len(short) <= 20
 
     @given(st.lists(st.text("ab_-", min_size=1, max_size=40), max_size=12, unique=True), st.integers(8, 40))
-    def test_no_two_names_are_shown_alike(self, names: list[str], length: int) -> None:
+    def test_short_names_are_unique_and_not_empty(self, names: list[str], length: int) -> None:
         shown = short_names(names, length)
         assert len(set(shown.values())) == len(names)
         assert all(shown.values())
 
 
-def test_the_view_by_budget_shows_coverage_and_judged_of_every_system_in_a_colour_that_it_keeps(
+def test_budget_view_shows_every_system_in_a_fixed_color(
     shared: Project,
 ) -> None:
     app = visit("leaderboard", project=shared.name, view="By budget")
@@ -324,7 +322,7 @@ def test_the_view_by_budget_shows_coverage_and_judged_of_every_system_in_a_colou
     before = colours(app)
     assert len(set(before.values())) == len(RUNS)
     app = choose(app, "tau", 1)
-    assert list(colours(app)) != list(before), "the legend is in the order of the board"
+    assert list(colours(app)) != list(before), "the legend follows the order of the leaderboard"
     assert colours(app) == before
     app.multiselect("curves of").set_value(["poor", "bad"])
     assert colours(sound(app.run())) == {run: before[run] for run in ("poor", "bad")}
@@ -339,12 +337,12 @@ def judged_table(app: AppTest) -> pd.DataFrame:
 
 
 def colours(app: AppTest) -> dict[str, str]:
-    """The colour of each line, by its run."""
+    """Return the color of each line by run."""
     scale = charts(app)[0]["layer"][1]["encoding"]["color"]["scale"]
     return dict(zip(scale["domain"], scale["range"], strict=True))
 
 
-def test_the_view_by_budget_says_if_runs_are_deeper_than_the_pool_or_too_few_queries_are_complete(
+def test_budget_view_reports_shallow_pools_and_incomplete_queries(
     small: Project,
 ) -> None:
     with small.transaction() as cursor:
@@ -355,7 +353,7 @@ def test_the_view_by_budget_says_if_runs_are_deeper_than_the_pool_or_too_few_que
     assert shows(app, "few-complete", 3) and not charts(app)
 
 
-def test_nothing_to_grade_asks_for_nothing(project: Project) -> None:
+def test_fully_graded_project_asks_for_no_system(project: Project) -> None:
     fill(project, QUESTIONS, {key: rating or 0 for key, rating in RATINGS.items()}, RUNS)
     app = visit("leaderboard", project=project.name, view="By budget")
     assert shows(app, "all-graded")
@@ -363,13 +361,13 @@ def test_nothing_to_grade_asks_for_nothing(project: Project) -> None:
 
 
 def select(app: AppTest, key: str, row: int) -> AppTest:
-    """The screen after a click on a row of a table."""
+    """Click a row of a table and rerun the screen."""
     chosen: dict[str, Any] = {"selection": {"rows": [row], "columns": [], "cells": []}}
     app.session_state[key] = chosen
     return sound(app.run())
 
 
-def test_one_click_grades_what_the_top_of_one_system_lacks_and_nothing_else(project: Project) -> None:
+def test_grading_one_system_covers_only_its_ungraded_top(project: Project) -> None:
     spec = make_grader("embedding", {}).spec
     fill(project, QUESTIONS, {("What is A?", "p1"): 4}, RUNS, spec)
     app = visit("leaderboard", project=project.name, view="By budget")
@@ -393,7 +391,7 @@ def test_one_click_grades_what_the_top_of_one_system_lacks_and_nothing_else(proj
     assert make_plan(project, spec, 1).to_grade == missing - lacking
 
 
-def test_a_grader_that_came_from_a_file_is_said_not_to_run_here(project: Project) -> None:
+def test_imported_grader_cannot_run_here(project: Project) -> None:
     fill(project, QUESTIONS, {("What is A?", "p1"): 4}, RUNS)
     app = select(visit("leaderboard", project=project.name, view="By budget"), "judged systems", 0)
     assert shows(app, "no-grader-here")
@@ -402,7 +400,7 @@ def test_a_grader_that_came_from_a_file_is_said_not_to_run_here(project: Project
 filled = filled_project(put)
 
 
-def test_questions_are_sealed_compared_and_opened(filled: Project) -> None:
+def test_questions_are_sealed_compared_and_unsealed(filled: Project) -> None:
     app = sound(press(visit("leaderboard", view="Sealed questions"), "seal"))
     assert len(sealed_questions(filled)) == 24
     assert shows(app, "sealed") and len(app.dataframe[0].value) == 4

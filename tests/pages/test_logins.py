@@ -1,4 +1,4 @@
-"""Logins against the app as it is served, with a provider of the test's own; what a viewer tries stands beside it."""
+"""Logins and permissions on a served app, with a local OpenID provider. `viewer_ways` lists the attempts of viewers."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ COOKIE, TOKENS, SESSION = "_streamlit_user", "_streamlit_user_tokens", "_streaml
 SIGNS = "what-signs-the-cookies-of-this-test-and-of-no-other"
 NOT_IN = "error not-logged-in"
 WORD = "Zanzibar"
-"""Of every question."""
+"""Part of every question."""
 PASSAGE = "text of p1"
 HOURS = 2
 UPLOAD = 1 << 20
-"""Bytes of a file to upload, at most; half as much more in a tab."""
+"""Limit of an uploaded file in bytes. The limit of a tab is 1.5 times as much."""
 
 
 @dataclass
 class Served:
-    """The app on a shared server, with who logs people in."""
+    """The app on a shared server, with its login provider and log file."""
 
     address: str
     provider: OpenIdProvider
@@ -50,7 +50,7 @@ class Served:
         return Visitor(self.address)
 
     def come(self, name: str, **says: Any) -> Visitor:
-        """Somebody who has just logged in."""
+        """Return a visitor who has just logged in."""
         visitor = self.visitor()
         self.provider.behave(email=f"{name}@x.org", sub=f"subject of {name}", **says)
         visitor.log_in().close()
@@ -85,7 +85,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def hang_links(projects: Path, elsewhere: Path) -> None:
-    """Put into a projects folder what leads elsewhere, or nowhere, or waits for ever."""
+    """Add symlinks, a pipe and a folder to a projects folder, all named like projects."""
     other = new_project(elsewhere / "other.duckdb")
     set_member(other, "olga@x.org", "organizer", "shell")
     other.close()
@@ -110,7 +110,7 @@ def olga(app: Served) -> Visitor:
     return app.come("olga")
 
 
-def test_one_logs_in_and_out_again_in_every_tab(app: Served) -> None:
+def test_logout_applies_to_every_tab(app: Served) -> None:
     visitor = app.visitor()
     app.provider.behave(email="Asta@X.org")
     with visitor.log_in() as tab, visitor.open("question_bank") as other:
@@ -128,13 +128,13 @@ def test_one_logs_in_and_out_again_in_every_tab(app: Served) -> None:
         assert not {COOKIE, TOKENS} & visitor.cookies.keys()
         other.run()
         assert other.box(NOT_IN) and WORD not in other.text
-    # Neither does what somebody copied of the cookies open the door again.
+    # A copy of the cookies from before the logout gives no access either.
     for browser in visitor, Visitor(app.address, kept):
         with browser.open("question_bank") as tab:
             assert tab.box(NOT_IN) and not tab.holds(WORD)
 
 
-def test_a_login_counts_for_as_many_hours_as_the_server_says(app: Served) -> None:
+def test_login_expires_after_configured_hours(app: Served) -> None:
     now = int(time.time())
     visitor = app.come("olga", iat=now - int((HOURS + 1) * 3600))
     with visitor.open("question_bank") as tab:
@@ -147,7 +147,7 @@ def test_a_login_counts_for_as_many_hours_as_the_server_says(app: Served) -> Non
     ("faults", "keeps_cookie"),
     [
         ({"aud": "another application"}, False),
-        # As Authlib has it, who asked (azp) makes up for an audience that is another.
+        # Authlib accepts another audience if the authorized party (azp) matches.
         ({"aud": "another application", "azp": CLIENT}, True),
         ({"aud": ["another application", "third"], "azp": CLIENT}, True),
         ({"azp": "another application"}, False),
@@ -161,9 +161,7 @@ def test_a_login_counts_for_as_many_hours_as_the_server_says(app: Served) -> Non
         ("denies", False),
     ],
 )
-def test_a_login_that_is_not_sound_is_refused_with_a_sentence(
-    app: Served, faults: dict[str, Any] | str, keeps_cookie: bool
-) -> None:
+def test_invalid_login_is_refused(app: Served, faults: dict[str, Any] | str, keeps_cookie: bool) -> None:
     visitor = app.visitor()
     app.provider.behave(email="olga@x.org")
     if isinstance(faults, str):
@@ -178,12 +176,12 @@ def test_a_login_that_is_not_sound_is_refused_with_a_sentence(
         assert not tab.holds(WORD)
 
 
-def test_a_token_for_several_applications_counts_for_each(app: Served) -> None:
+def test_token_for_several_applications_is_accepted(app: Served) -> None:
     with app.come("asta", aud=["another application", CLIENT], azp=CLIENT).open("question_bank") as tab:
         assert tab.holds(WORD)
 
 
-def test_an_address_that_is_not_verified_gives_nobodys_role(app: Served) -> None:
+def test_unverified_address_gives_no_role(app: Served) -> None:
     visitor = app.come("olga", email_verified=False)
     for screen in "", "question_bank", "people", "leaderboard":
         with visitor.open(screen) as tab:
@@ -191,7 +189,7 @@ def test_an_address_that_is_not_verified_gives_nobodys_role(app: Served) -> None
             assert not any(tab.holds(secret) for secret in (WORD, PASSAGE, "fine"))
 
 
-def test_a_subject_that_equals_the_address_of_an_organizer_gives_no_role(app: Served) -> None:
+def test_subject_equal_to_organizer_address_gives_no_role(app: Served) -> None:
     for says in {"email": "eve@x.org", "email_verified": False}, {"email": None}, {"email": "olga"}:
         visitor = app.visitor()
         app.provider.behave(sub="olga@x.org", **says)
@@ -202,7 +200,7 @@ def test_a_subject_that_equals_the_address_of_an_organizer_gives_no_role(app: Se
                 assert not any(tab.holds(secret) for secret in (WORD, PASSAGE, "fine"))
 
 
-def test_who_has_no_role_sees_nothing_and_nobody_sees_less(app: Served) -> None:
+def test_people_without_role_or_login_see_no_content(app: Served) -> None:
     for visitor, told in (app.come("stray"), "error no-role"), (app.visitor(), NOT_IN):
         for screen in "", "question_bank", "leaderboard", "export":
             with visitor.open(screen) as tab:
@@ -210,7 +208,7 @@ def test_who_has_no_role_sees_nothing_and_nobody_sees_less(app: Served) -> None:
                 assert not any(tab.holds(secret) for secret in (WORD, PASSAGE, "fine"))
 
 
-def test_links_in_the_projects_folder_lead_nobody_elsewhere(app: Served, olga: Visitor) -> None:
+def test_links_in_projects_folder_are_ignored(app: Served, olga: Visitor) -> None:
     for name in "linked", "within", "loop", "dangling", "secrets", "pipe", "folder":
         with olga.open(query=f"project={name}") as tab:
             assert tab.widget("project").options == ["test"], name
@@ -223,7 +221,7 @@ def test_links_in_the_projects_folder_lead_nobody_elsewhere(app: Served, olga: V
     assert not (app.log.parent / "none.duckdb").exists()
 
 
-def test_a_role_that_changes_counts_at_the_next_act(app: Served, olga: Visitor) -> None:
+def test_role_change_applies_to_the_next_action(app: Served, olga: Visitor) -> None:
     asta = app.come("asta")
     with olga.open("people") as people, asta.open("question_bank") as bank, asta.open("export") as export:
 
@@ -238,7 +236,7 @@ def test_a_role_that_changes_counts_at_the_next_act(app: Served, olga: Visitor) 
         assert bank.holds(WORD) and parts and files
         become("viewer")
         try:
-            # What is drawn alone, what is made on a press, and the whole screen.
+            # Cover fragments, files that are made on a press, and whole screens.
             for part in parts:
                 bank.run(fragment=part)
                 assert WORD not in bank.text
@@ -257,12 +255,12 @@ def signed(claims: dict[str, Any], secret: str = SIGNS, name: str = COOKIE) -> s
     return create_signed_value(secret, name, json.dumps(claims)).decode()
 
 
-def test_a_cookie_that_somebody_made_or_changed_is_nobodys(app: Served, olga: Visitor) -> None:
+def test_forged_or_altered_cookies_are_refused(app: Served, olga: Visitor) -> None:
     mine = {
         "origin": app.address, "is_logged_in": True, "provider": "default", "aud": CLIENT,
         "email": "olga@x.org", "sub": "x", "iat": int(time.time()),
     }  # fmt: skip
-    # One with the secret of the server would do, so that the others are refused for what is wrong with them.
+    # A cookie signed with the server's secret is accepted, so each of the others is refused for its own fault.
     with Visitor(app.address, {COOKIE: signed(mine)}).open("people") as tab:
         assert "olga, organizer" in tab.text
     value = olga.cookies[COOKIE]
@@ -287,7 +285,7 @@ def test_a_cookie_that_somebody_made_or_changed_is_nobodys(app: Served, olga: Vi
             assert tab.widget("log in").id, name
 
 
-def test_a_login_leads_nowhere_but_to_the_provider_and_back(app: Served, olga: Visitor) -> None:
+def test_login_redirects_only_to_provider_and_app(app: Served, olga: Visitor) -> None:
     evil = "http://evil.example/"
     asked = "&".join(f"{name}={evil}" for name in ("next", "redirect", "redirect_uri", "return_to", "url", "state"))
     visitor = app.visitor()
@@ -309,24 +307,24 @@ def test_a_login_leads_nowhere_but_to_the_provider_and_back(app: Served, olga: V
     for path in "//evil.example/", "//evil.example/..", "/\\evil.example/", "/%2f%2fevil.example/", "//evil.example":
         answer = app.visitor().ask(path)
         assert not answer.location or urlsplit(answer.location).netloc in ("", urlsplit(app.address).netloc), path
-    # Home by its name, as people type it, which is not its address.
+    # People type /home, but the address of the home screen is /.
     assert app.visitor().ask("/home").location == "./"
     assert app.visitor().ask(f"/home?project=demo&next={evil}").location == f"./?project=demo&next={evil}"
 
 
-def test_no_other_site_shows_the_app_in_a_frame_or_sends_it_a_file(app: Served, olga: Visitor) -> None:
+def test_other_sites_cannot_frame_the_app_or_upload_files(app: Served, olga: Visitor) -> None:
     for path in "/", "/question_bank", "/healthz", "/api/v1/status", "/auth/login", "/static/none.js":
         headers = {name.lower(): value for name, value in app.visitor().ask(path).headers.items()}
         assert headers["x-frame-options"] == "DENY" and headers["x-content-type-options"] == "nosniff", path
         assert headers["content-security-policy"] == "frame-ancestors 'none'", path
     with olga.open() as tab:
-        # A form of another site has the cookies at best, and not what the app's own script reads from one of them.
+        # A form of another site sends the cookies at best. Only the app's own script can read the XSRF token in them.
         sent = olga.ask(f"/_stcore/upload_file/{tab.session}/1", "PUT", b"q1\tA?", Origin="http://evil.example")
         assert sent.status in (400, 403), sent
 
 
 def upload(visitor: Visitor, session: str, size: int = 10, name: str = "1", method: str = "PUT") -> int:
-    """What the server answers to the upload of a file."""
+    """Return the status of the server's response to a file upload."""
     head = 'Content-Disposition: form-data; name="file"; filename="a.run"'
     body = f"--edge\r\n{head}\r\n\r\n{'x' * size}\r\n--edge--\r\n".encode()
     visitor.cookies.get(XSRF) or visitor.ask("/_stcore/health")
@@ -345,9 +343,9 @@ def test_only_people_with_a_role_upload_files(app: Served, olga: Visitor) -> Non
         assert upload(olga, own.session, 1000) == 204
 
 
-def test_an_upload_is_bounded_by_file_and_by_tab_while_it_arrives(app: Served, olga: Visitor) -> None:
+def test_upload_size_is_limited_per_file_and_tab(app: Served, olga: Visitor) -> None:
     with olga.open() as tab, olga.open() as other:
-        # In megabytes, as the screen names it.
+        # The screen shows the limit in megabytes.
         assert [one.max_upload_size_mb for one in tab.elements() if hasattr(one, "max_upload_size_mb")] == [1]
         assert upload(olga, tab.session, UPLOAD + 1) == 413
         assert upload(olga, tab.session, UPLOAD * 2 // 3) == 204
@@ -355,7 +353,7 @@ def test_an_upload_is_bounded_by_file_and_by_tab_while_it_arrives(app: Served, o
         assert upload(olga, other.session, UPLOAD * 2 // 3) == 204
         assert upload(olga, tab.session, method="DELETE") == 204
         assert upload(olga, tab.session, UPLOAD * 2 // 3, "2") == 204
-        # One that does not say how long it is, and never ends, is refused before it is there.
+        # An endless upload of undeclared length is refused before it is complete.
         connection = http.client.HTTPConnection(urlsplit(app.address).netloc, timeout=DEADLINE)
         try:
             connection.putrequest("PUT", f"/_stcore/upload_file/{tab.session}/3")
@@ -373,14 +371,14 @@ def test_an_upload_is_bounded_by_file_and_by_tab_while_it_arrives(app: Served, o
             connection.close()
 
 
-def test_a_file_to_download_is_for_the_person_whose_screen_offers_it(app: Served, olga: Visitor, vera: Visitor) -> None:
+def test_download_is_limited_to_the_person_who_requested_it(app: Served, olga: Visitor, vera: Visitor) -> None:
     asta, stray = app.come("asta"), app.come("stray")
     with asta.open("export") as export, vera.open() as viewing, olga.open("export") as others:
-        # Two people who download the same get a file each.
+        # Two people who download the same content get separate files.
         files = [one.deferred_file_id for one in export.elements() if getattr(one, "deferred_file_id", "")]
         url = export.fetch(files[0])
         assert asta.ask(url).status == 200 and PASSAGE not in url
-        # A tab of another person that knows the number of the button gets a file for asta.
+        # Another person's tab that knows the id of the button only gets a file for asta.
         for visitor, address in (
             *((visitor, url) for visitor in (app.visitor(), stray, vera, olga)),
             *((visitor, tab.fetch(files[0])) for visitor, tab in ((vera, viewing), (olga, others))),
@@ -389,13 +387,13 @@ def test_a_file_to_download_is_for_the_person_whose_screen_offers_it(app: Served
         [own] = [others.fetch(one.deferred_file_id) for one in others.elements()
                  if getattr(one, "deferred_file_id", "")][:1]  # fmt: skip
         assert own != url and olga.ask(own).status == 200
-        # Nor does an answer tell whether a file is there.
+        # The response does not reveal if a file exists.
         stem, _, extension = url.rpartition(".")
         for address in f"{stem[:-1]}.{extension}", f"{stem}0", "/media/0", "/media/", f"/media{url}", "/media/%2e":
             assert olga.ask(address).status == 403, address
 
 
-def test_what_the_server_says_of_itself_needs_a_role(app: Served, vera: Visitor) -> None:
+def test_server_endpoints_need_a_role(app: Served, vera: Visitor) -> None:
     asta = app.come("asta")
     left = Visitor(app.address, dict(asta.cookies))
     assert left.ask("/_stcore/metrics").status == 200
@@ -413,15 +411,15 @@ def test_what_the_server_says_of_itself_needs_a_role(app: Served, vera: Visitor)
         for visitor in refused:
             assert visitor.ask(f"/_stcore/{path}").status == 403, path
     assert vera.ask("/_stcore/metrics").status == 200
-    # Nothing that the first screen shows before a login is a file of the server's.
+    # The screen before login uses no files from the server's media storage.
     with app.visitor().open() as tab:
         assert tab.holds("data:image/png;base64,") and not tab.holds("/media/")
-    # A browser asks for these before anybody has logged in.
+    # A browser requests these before login.
     for path in "/", "/question_bank", "/_stcore/health", "/_stcore/host-config":
         assert app.visitor().ask(path).status == 200, path
 
 
-def test_nobody_comes_in_by_a_login_that_another_browser_began(app: Served) -> None:
+def test_login_started_in_another_browser_is_refused(app: Served) -> None:
     app.provider.behave(email="olga@x.org")
     attacker, victim = app.visitor(), app.visitor()
     with attacker.open() as tab:
@@ -431,13 +429,13 @@ def test_nobody_comes_in_by_a_login_that_another_browser_began(app: Served) -> N
     assert victim.ask(back).location == "/?login=refused"
     assert victim.ask("/oauth2callback?code=1&state=2").location == "/?login=refused"
     assert COOKIE not in victim.cookies and len(app.provider.made) == made
-    # The one who began it comes in, once.
+    # The browser that started the login can complete it once.
     assert attacker.ask(back).location == "/"
     del attacker.cookies[COOKIE]
     assert attacker.ask(back).location == "/?login=refused" and COOKIE not in attacker.cookies
 
 
-def test_what_a_browser_had_before_a_login_is_not_what_it_has_after(app: Served, vera: Visitor) -> None:
+def test_login_replaces_cookies_and_sessions(app: Served, vera: Visitor) -> None:
     with vera.open() as planted:
         visitor = Visitor(app.address, {COOKIE: vera.cookies[COOKIE], TOKENS: vera.cookies[TOKENS]})
         app.provider.behave(email="asta@x.org")
@@ -449,7 +447,7 @@ def test_what_a_browser_had_before_a_login_is_not_what_it_has_after(app: Served,
         assert callback.location == "/"
         assert {name for name in (COOKIE, TOKENS, SESSION) if visitor.cookies.get(name) == before[name]} == set()
         assert "httponly" in callback.headers["set-cookie"].lower()
-        # Nor does one tab take up another's, whoever has its number: that of somebody else, and that before the login.
+        # A tab cannot resume the session of another person or the session from before the login.
         for number in planted.session, tab.session:
             with visitor.open("question_bank", session=number) as own:
                 assert own.session != number and "asta, assessor" in own.text
@@ -457,7 +455,7 @@ def test_what_a_browser_had_before_a_login_is_not_what_it_has_after(app: Served,
         assert "vera, viewer" in planted.text
 
 
-def test_neither_the_log_nor_a_screen_tells_secrets(app: Served, olga: Visitor) -> None:
+def test_log_and_screens_reveal_no_secrets(app: Served, olga: Visitor) -> None:
     app.provider.behave(email="olga@x.org")
     app.provider.faults = {"aud": "another application"}
     with app.visitor().log_in() as tab:
@@ -468,14 +466,14 @@ def test_neither_the_log_nor_a_screen_tells_secrets(app: Served, olga: Visitor) 
         assert secret not in log and secret.encode() not in said
 
 
-def test_a_viewer_gets_at_no_question_by_any_way(app: Served, vera: Visitor, olga: Visitor) -> None:
+def test_viewer_cannot_read_questions_or_passages(app: Served, vera: Visitor, olga: Visitor) -> None:
     assert len(WAYS) > 30
     with ExitStack() as tabs:
         hidden = {name: tabs.enter_context(olga.open(name)) for name in ("question_bank", "passages", "export")}
         assert hidden["question_bank"].holds(WORD) and hidden["passages"].holds(PASSAGE)
         scene = Scene(vera, hidden)
         got = {way: tried(scene) for way, tried in WAYS.items()}
-        # In what arrives at an organizer by the same way it is found.
+        # An organizer receives the passage in the same way, so the attempts work in principle.
         assert PASSAGE.encode() in WAYS["a link to passages"](Scene(olga, {}))
     assert [way for way, arrived in got.items() if WORD.encode() in arrived or PASSAGE.encode() in arrived] == []
     assert [way for way, arrived in got.items() if not arrived and way != "another origin"] == []
@@ -485,7 +483,7 @@ def test_a_viewer_gets_at_no_question_by_any_way(app: Served, vera: Visitor, olg
 
 
 @pytest.mark.browser
-def test_a_screen_shows_what_others_saved_once_nobody_types_there(
+def test_screen_shows_changes_by_others_after_typing_ends(
     app: Served, olga: Visitor, tab_of: Callable[[str], Page]
 ) -> None:
     page = tab_of("")
@@ -498,7 +496,7 @@ def test_a_screen_shows_what_others_saved_once_nobody_types_there(
     find.press_sequentially("half a wo")
     with olga.open("my_work") as tab:
         tab.press("done")
-    # What a browser says when somebody turns to its window: otherwise it looks every few seconds.
+    # Browsers send this event when a window gets focus. Otherwise the screen polls every few seconds.
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     expect(note(page, "news-of-others", "olga")).to_be_visible()
     expect(find).to_have_value("half a wo")
@@ -509,12 +507,12 @@ def test_a_screen_shows_what_others_saved_once_nobody_types_there(
     expect(done).to_have_count(before + 1)
     expect(note(page, "news-of-others")).to_have_count(0)
     button(page, "log out").click()
-    # Two parts of the screen may say so.
+    # Two parts of the screen may show this note.
     expect(note(page, "error not-logged-in").first).to_be_visible()
 
 
 @pytest.mark.browser
-def test_in_a_browser_one_logs_in_and_out(app: Served, tab_of: Callable[[str], Page]) -> None:
+def test_login_and_logout_in_a_browser(app: Served, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("")
     app.provider.behave(email="olga@x.org")
     visit(page, f"{app.address}/question_bank")
@@ -530,7 +528,7 @@ def test_in_a_browser_one_logs_in_and_out(app: Served, tab_of: Callable[[str], P
     page.locator(".st-key-menu a[href*=question_bank]").click()
     expect(heading(page, "question_bank")).to_be_visible()
     ready(page)
-    # The screen may say so before the browser has been to where its cookies are taken.
+    # The screen may show the note before the browser has visited the page that deletes its cookies.
     with page.expect_navigation():
         button(page, "log out").click()
     expect(note(page, "error not-logged-in")).to_be_visible()

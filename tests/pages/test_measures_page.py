@@ -1,4 +1,4 @@
-"""The Measures screen, and unknown words and compared queries on the screens."""
+"""The Measures screen, and unknown wordings and compared queries on all screens."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MARKUP = "<b>x</b> **y** :red[q]"
 
 
 def three_systems(project: Project) -> None:
-    """Three systems, two sources of judgments and a grader."""
+    """Fill a project with three systems, two judgment sources and a grader."""
     fill(project, BANK, GRADES, RUNS)
     judge(project, JUDGED, "assessors")
     judge(project, {pair: 0 for pair in JUDGED}, MARKUP)
@@ -63,7 +63,7 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def table(app: AppTest) -> dict[str, Any]:
-    """The table as a person sees it: names of rows, what stands beside them, and the numbers by column."""
+    """Return the table as shown: row names, fixed columns, and values by column title."""
     held = holds(app, "agreements")["table"]
     heads = [(at, name, f"{head['title']} {sign['sign']}") for at, head in enumerate(held["heads"])
              for name, sign in enumerate(head["signs"])]  # fmt: skip
@@ -84,7 +84,7 @@ def opened(app: AppTest) -> dict[str, Any]:
     return found
 
 
-def test_the_table_has_a_row_for_everything_and_the_numbers_of_the_core(shared: Project) -> None:
+def test_table_shows_all_rows_and_computed_values(shared: Project) -> None:
     app = visit("measures")
     shown = table(app)
     expected = meta_table(shared, choose_rows(shared), ["assessors"])
@@ -94,14 +94,14 @@ def test_the_table_has_a_row_for_everything_and_the_numbers_of_the_core(shared: 
     assert shown["nDCG@10 ρ"] == ["†" if value is None else f"{value:.3f}" for value in values]
     marks = [row["cells"][1][0]["mark"] for row in holds(app, "agreements")["table"]["rows"]]
     assert marks == [row.cells[1].marks["spearman"] for row in expected.rows]
-    # One of the six pairs of the first query failed.
+    # One pair has failed, so the share of graded pairs is below 100%.
     assert shown["Pairs"][0] == "88%"
     assert shows(app, "legend", "0.05", "0.5")
     assert shows(app, "undefined-cells")
     assert [element.proto.label for element in app.get("download_button")] == ["TSV", "LaTeX"]
 
 
-def test_the_address_chooses_rows_measures_and_correlations(shared: Project) -> None:
+def test_url_selects_rows_measures_and_correlations(shared: Project) -> None:
     shown = table(
         visit("measures", rows=["test grader"], measures=["P@30"], ratings=["2", "5"], coefficients=["tau_AP"],
               relevant="2")
@@ -115,7 +115,7 @@ def test_the_address_chooses_rows_measures_and_correlations(shared: Project) -> 
     assert shown["P@30 τ_AP"] == ["†" if value is None else f"{value:.3f}" for value in values]
 
 
-def test_rows_come_as_they_are_scored(shared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_appear_as_they_are_scored(shared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[tuple[int, set[str]]] = []
     draw = agreement_table.draw
 
@@ -123,7 +123,7 @@ def test_rows_come_as_they_are_scored(shared: Project, monkeypatch: pytest.Monke
         draw(found, *given, **options)
         drawn.append((len(found.rows), set(options)))
 
-    # However fast the machine is, every row is late.
+    # Each clock call adds a second, so the table is redrawn after every row on any machine.
     monkeypatch.setattr(agreement_table, "draw", note)
     monkeypatch.setattr(time, "monotonic", itertools.count().__next__)
     rows = choose_rows(shared, min_ratings=[1, 4])
@@ -132,7 +132,7 @@ def test_rows_come_as_they_are_scored(shared: Project, monkeypatch: pytest.Monke
     assert len(table(app)["Method"]) == len(rows)
 
 
-def test_a_cell_opens_to_its_two_boards_and_leads_to_the_leaderboard(shared: Project) -> None:
+def test_cell_shows_both_leaderboards_and_links_to_the_screen(shared: Project) -> None:
     app = select(visit("measures", ratings=["3"]), 0, 0)
     detail = opened(app)
     assert all(mentions(detail["title"], value) for value in ("AP of test grader, min rating 3", "AP of assessors"))
@@ -156,12 +156,12 @@ def test_a_cell_opens_to_its_two_boards_and_leads_to_the_leaderboard(shared: Pro
     assert opened(tell(app, "agreements", "pick", [])) is None
 
 
-def test_an_address_that_names_no_cell_opens_none(shared: Project) -> None:
+def test_invalid_cell_in_url_opens_nothing(shared: Project) -> None:
     for cell in "99,0", "x", "-1,0", "1":
         assert opened(visit("measures", cell=cell)) is None, cell
 
 
-def test_a_cell_without_a_value_says_why(shared: Project) -> None:
+def test_undefined_cell_gives_its_reason(shared: Project) -> None:
     app = visit("measures", ratings=["1"])
     row = table(app)["Method"].index(MARKUP)
     detail = opened(select(app, row, 0))
@@ -169,7 +169,7 @@ def test_a_cell_without_a_value_says_why(shared: Project) -> None:
     assert MARKUP in detail["title"]
 
 
-def test_a_heat_map_has_the_same_numbers_and_intervals_come_when_asked_for(shared: Project) -> None:
+def test_heat_map_keeps_values_and_intervals_are_optional(shared: Project) -> None:
     app = visit("measures", shape="Heat map")
     assert holds(app, "agreements")["table"]["heat"]
     assert table(app) == table(visit("measures"))
@@ -179,7 +179,7 @@ def test_a_heat_map_has_the_same_numbers_and_intervals_come_when_asked_for(share
     assert shows(app, "legend")
 
 
-def test_imported_boards_are_compared_with_an_imported_board(project: Project) -> None:
+def test_imported_leaderboards_are_compared(project: Project) -> None:
     content = b"run\tours\ttheirs\nx\t1\t1\ny\t2\t3\nz\t3\t2\n"
     import_files(project, "leaderboard", [Source("boards.tsv", data=content)], "ann")
     app = visit("measures", against="boards theirs")
@@ -190,13 +190,13 @@ def test_imported_boards_are_compared_with_an_imported_board(project: Project) -
     assert mentions(title, "ours of boards ours") and mentions(title, "theirs of boards theirs")
 
 
-def test_judgments_without_runs_say_what_is_missing(project: Project) -> None:
+def test_judgments_without_runs_are_reported(project: Project) -> None:
     fill(project, BANK, {}, {})
     judge(project, JUDGED)
     assert errors(visit("measures")) == ["no-runs"]
 
 
-def test_choosing_nothing_or_something_unknown_is_answered_with_a_sentence(shared: Project) -> None:
+def test_unknown_measure_is_reported(shared: Project) -> None:
     assert errors(visit("measures", measures=["nonsense"])) == ["unknown-measure"]
 
 
@@ -206,7 +206,7 @@ QUERIES = [f"q{i}" for i in range(6)]
 
 @pytest.fixture
 def part(project: Project) -> Project:
-    """Three of six queries have questions, five are judged, two of them with a question."""
+    """Return a project of six queries: three have questions, five have judgments, and two have both."""
     passages = ["a", "b", "c", "d"]
     dice = np.random.default_rng(5)
     runs = {run: {q: [str(p) for p in dice.permutation(passages)] for q in QUERIES} for run in SYSTEMS}
@@ -217,7 +217,7 @@ def part(project: Project) -> Project:
 
 
 @pytest.mark.parametrize("over", ["common", "own"])
-def test_the_leaderboard_says_over_which_queries_it_compares(part: Project, over: str) -> None:
+def test_leaderboard_names_the_compared_queries(part: Project, over: str) -> None:
     app = visit("leaderboard", over_queries=over)
     found = compare(part, "nDCG@10", "NIST", queries=over)
     assert metric(app, "metric Spearman") == f"{found.correlation.spearman:.3f}"
@@ -227,7 +227,7 @@ def test_the_leaderboard_says_over_which_queries_it_compares(part: Project, over
     assert dict(shown["Official Score"]) == pytest.approx(found.official.scores)
 
 
-def test_the_measures_screen_counts_queries_beside_every_correlation(part: Project) -> None:
+def test_measures_screen_counts_queries_of_each_correlation(part: Project) -> None:
     app = visit("measures", measures="nDCG@10")
     held = holds(app, "agreements")["table"]
     assert {row["fixed"]["Queries"] for row in held["rows"]} == {"2 of 3 / 5", "5"}
@@ -235,17 +235,17 @@ def test_the_measures_screen_counts_queries_beside_every_correlation(part: Proje
     assert {2, 3, 5} <= set(numbers(opened["says"]))
 
 
-def test_the_changes_screen_says_over_which_queries_the_correlation_shifts(part: Project) -> None:
+def test_changes_screen_counts_queries_of_the_correlation(part: Project) -> None:
     bank.save_version(part, [Question("q1/1", "q1", "q2?")], "reworded", "ann")
     assert {2, 3, 5} <= set(numbers(note(visit("changes", from_version="1", to_version="2"), "about-change")))
 
 
-def test_the_bank_says_that_the_old_words_are_not_known(by_id: Project) -> None:
+def test_question_bank_marks_unknown_wordings(by_id: Project) -> None:
     app = visit("question_bank", query="q1")
     row = rows(app)[0]
     assert row["lost"]
     assert row["text"] is None
-    # A box that is emptied again leaves words that nobody knows as they are.
+    # Entering only spaces keeps the wording unknown and creates no draft.
     edit(app, None, text="  ")
     assert not bank.list_drafts(by_id, "ann")
     edit(app, None, text="How do I bake bread?")
@@ -255,6 +255,6 @@ def test_the_bank_says_that_the_old_words_are_not_known(by_id: Project) -> None:
     assert "words not known" in plain_texts(app) + html(app)
 
 
-def test_the_passages_screen_shows_ratings_of_unknown_words_as_such(by_id: Project) -> None:
+def test_passages_screen_marks_ratings_of_unknown_wordings(by_id: Project) -> None:
     asked = holds(visit("passages", query="q1", passage="p1"), "question-ratings")["questions"]
     assert "q1/bread (words not known)" in [one["words"] for one in asked]

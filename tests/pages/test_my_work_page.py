@@ -1,4 +1,4 @@
-"""My work: the queue of queries with its links, and what waits above it."""
+"""The My work screen: the queue of queries with links, and the audits and jobs above it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ QUERIES = ["q1", "q2"]
 
 
 def order(app: AppTest) -> list[str]:
-    """The queries in the order of the screen."""
+    """Return the queries in the order of the screen."""
     return [key.removeprefix("work-") for key in boxes(app) if key.startswith("work-")]
 
 
 def row_links(app: AppTest, query: str) -> list[Any]:
-    """The links of a query: its title, and the work on it."""
+    """Return the links of a query: its title, then its tasks."""
     return [one.proto for one in boxes(app)[f"work-{query}"].get("page_link")]
 
 
@@ -63,7 +63,7 @@ def progress(app: AppTest) -> list[float]:
     return numbers(bar.proto.text)
 
 
-def test_each_query_has_links_with_counts_to_the_work_on_it_which_open_it_alone(shared: Project) -> None:
+def test_query_links_show_counts_and_open_only_that_query(shared: Project) -> None:
     app = visit("my_work")
     counts = {}
     for query in QUERIES:
@@ -83,7 +83,7 @@ def test_each_query_has_links_with_counts_to_the_work_on_it_which_open_it_alone(
     assert cases["total"] == int(numbers(disagreements.label)[0])
 
 
-def test_the_title_leads_to_what_is_next_and_judging_counts_up(small: Project) -> None:
+def test_title_opens_the_next_task_and_judging_updates_counts(small: Project) -> None:
     def title() -> tuple[str, str]:
         link = row_links(visit("my_work"), "q2")[0]
         return link.page, place(link)["query"]
@@ -95,7 +95,7 @@ def test_the_title_leads_to_what_is_next_and_judging_counts_up(small: Project) -
     assert numbers(row_links(visit("my_work"), "q1")[2].label) == [1, 4]
 
 
-def test_a_query_that_is_done_keeps_its_place_until_the_next_visit_and_another_window_shows_it(small: Project) -> None:
+def test_done_query_keeps_its_place_until_the_next_visit(small: Project) -> None:
     app = visit("my_work")
     mark_done(small, "q2", True, "ann")
     assert done(sound(app.run())) == {"q1": False, "q2": True}
@@ -104,7 +104,7 @@ def test_a_query_that_is_done_keeps_its_place_until_the_next_visit_and_another_w
     app = ticked(app, "q1")
     assert order(app) == QUERIES and progress(app) == [1, 2]
     assert list(done_queries(small)["ann"]) == ["q1"]
-    # The second press of a double click is on the same query.
+    # The second click of a double click affects the same query.
     app = ticked(app, "q1")
     assert order(app) == QUERIES and not done_queries(small)
     ticked(app, "q1")
@@ -112,7 +112,7 @@ def test_a_query_that_is_done_keeps_its_place_until_the_next_visit_and_another_w
     assert order(sound(app.switch_page("pages/my_work.py").run())) == ["q2", "q1"]
 
 
-def test_the_counts_name_their_pool_and_due_dates_stand_on_top(small: Project) -> None:
+def test_pool_counts_and_due_dates_are_shown(small: Project) -> None:
     app = visit("my_work")
     assert numbers(note(app, "pool-counted")) == [20, 4] and progress(app) == [0, 2]
     set_due(small, ["q1"], date.today() - timedelta(days=2), "olga")
@@ -123,12 +123,12 @@ def test_the_counts_name_their_pool_and_due_dates_stand_on_top(small: Project) -
 
 
 def news(app: AppTest) -> list[str]:
-    """The addresses of the audits and jobs above the queue."""
+    """Return the URLs of the audits and jobs above the queue."""
     (panel,) = holds(app, "my-news")["panels"]
     return [line["to"] for block in panel["blocks"] for line in block["lines"]]
 
 
-def test_an_audit_with_passages_for_the_person_stands_on_top(project: Project) -> None:
+def test_audit_with_passages_to_judge_is_listed_on_top(project: Project) -> None:
     fill_audited(project)
     assert not [one for one in visit("my_work").get("bidi_component") if one.proto.id.endswith("my-news")]
     audit.design_audit(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
@@ -138,13 +138,13 @@ def test_an_audit_with_passages_for_the_person_stands_on_top(project: Project) -
     assert audits_to_judge(project, "ann") == {"first": drawn.drawn}
     (address,) = news(visit("my_work"))
     assert address.startswith("audit?") and "view=Judge" in address
-    # The second judgments are for another person.
+    # Second judgments are reserved for another person.
     judge_batch(project, found, "ann")
     left = audits_to_judge(project, "ben")
     assert audits_to_judge(project, "ann") == {} and 0 < left["first"] <= drawn.drawn
 
 
-def test_finished_jobs_are_news_for_a_day(project: Project) -> None:
+def test_finished_jobs_are_listed_for_a_day(project: Project) -> None:
     fill_audited(project)
     bank.save_version(project, [Question("q1/b", "q1", "And what of it?")], "", "bob")
     run_job(project, HashGrader(), Request(), "bob")
@@ -156,7 +156,7 @@ def test_finished_jobs_are_news_for_a_day(project: Project) -> None:
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
-def test_the_age_of_an_action_does_not_depend_on_the_time_zone(tmp_path: Path, zone: str) -> None:
+def test_age_of_action_is_independent_of_time_zone(tmp_path: Path, zone: str) -> None:
     script = (
         "import sys; from pathlib import Path; from exam_workbench.records import list_actions, set_guidelines;"
         " from exam_workbench.store import create_project;"
@@ -166,5 +166,5 @@ def test_the_age_of_an_action_does_not_depend_on_the_time_zone(tmp_path: Path, z
     command = [sys.executable, "-c", script, str(tmp_path / "a.duckdb")]
     environment = os.environ | {"TZ": zone, "PYTHONPATH": str(APP.parent)}
     done = subprocess.run(command, env=environment, cwd=APP.parent, capture_output=True, text=True, check=True)
-    # Words without a number: it has just happened.
+    # The action is recent, so its age has no number.
     assert done.stdout.strip() and not numbers(done.stdout)

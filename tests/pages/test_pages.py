@@ -1,4 +1,4 @@
-"""Every screen in Streamlit's own test harness: what it shows, what it stores, what it says where it cannot."""
+"""Screens in Streamlit's test harness: empty states, grading, export, broken projects and hostile text."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ from tests.made.screens import (
 SCREENS = ("home", "question_bank", "grading", "leaderboard", "export")
 
 
-def test_without_a_project_a_screen_says_what_to_do() -> None:
+def test_screens_without_a_project_show_next_step() -> None:
     for screen in *SCREENS[1:], "disagreements", "prompts":
         app = visit(screen)
         assert shows(app, "no-project"), screen
         assert links(app) == [""], screen
 
 
-def test_in_an_empty_project_a_screen_says_what_to_do(project: Project) -> None:
+def test_screens_of_an_empty_project_show_next_step(project: Project) -> None:
     expected: dict[str, tuple[str, list[str]]] = {
         "home": ("next home", []),
         "question_bank": ("no-queries", [""]),
@@ -76,7 +76,7 @@ def test_in_an_empty_project_a_screen_says_what_to_do(project: Project) -> None:
 
 
 class TestGrading:
-    def test_the_plan_counts_pairs_and_follows_the_queries(self, small: Project) -> None:
+    def test_plan_counts_pairs_of_the_chosen_scope(self, small: Project) -> None:
         grader = make_grader("embedding", {})
         grade(small, {("What is A?", "p1"): 4, ("What is A?", "p2"): None}, grader.spec)
         app = visit("grading")
@@ -97,7 +97,7 @@ class TestGrading:
         sound(app.run())
         assert shown() == ("15", "1", "0", "14")
         assert make_plan(small, grader.spec, 1, Scope(top=1)).to_grade == 14
-        # A choice that a shallower pool no longer allows.
+        # A shallower pool no longer allows this choice.
         with small.transaction() as cursor:
             set_pool_depth(cursor, 2, "ann")
         named(app.number_input, "top").set_value(2)
@@ -106,7 +106,7 @@ class TestGrading:
             set_pool_depth(cursor, 1, "ann")
         sound(app.run())
 
-    def test_it_grades_in_the_background_to_the_end(self, project: Project) -> None:
+    def test_background_grading_completes(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
         app = press(visit("grading"), "grade")
         job = current_job(project)
@@ -124,7 +124,7 @@ class TestGrading:
 
 
 class TestExport:
-    def test_it_counts_what_the_qrels_rest_on_and_shows_them(self, shared: Project) -> None:
+    def test_export_counts_labels_and_previews_qrels(self, shared: Project) -> None:
         app = visit("export")
         table = list_labels(shared, basis(shared, Policy()))
         assert metric(app, "metric labels") == str(table["label"].notna().sum()) == "7"
@@ -139,7 +139,7 @@ class TestExport:
         assert app.code[0].value == expected.rstrip("\n")
         assert {line.split()[-1] for line in expected.splitlines()} == {"0", "1"}
 
-    def test_without_labels_there_is_nothing_to_download(self, small: Project) -> None:
+    def test_export_without_labels_offers_no_download(self, small: Project) -> None:
         reworded = [Question(q.question_id, q.query_id, f"{q.text} Really?") for q in QUESTIONS]
         bank.save_version(small, reworded, "all reworded", "tester")
         app = visit("export")
@@ -148,7 +148,7 @@ class TestExport:
         assert not app.get("download_button")
 
 
-def test_a_project_that_cannot_be_opened_gives_a_sentence_and_is_no_dead_end(tmp_path: Path) -> None:
+def test_unreadable_project_is_reported_and_can_be_replaced(tmp_path: Path) -> None:
     path = tmp_path / "spoiled.duckdb"
     path.write_bytes(b"this is no database" * 1000)
     for screen in SCREENS:
@@ -167,10 +167,8 @@ def test_a_project_that_cannot_be_opened_gives_a_sentence_and_is_no_dead_end(tmp
 
 
 @pytest.mark.long
-def test_a_project_that_another_process_holds_says_so_until_it_is_free(
-    small: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Nobody lets go of it before it was looked at.
+def test_project_locked_by_another_process_is_reported(small: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The lock is held throughout the visit, so waiting for it would not help.
     set_patience(monkeypatch, 0.0)
     path = small.path
     small.close()
@@ -187,13 +185,13 @@ def test_a_project_that_another_process_holds_says_so_until_it_is_free(
     assert len(board(app)) == len(RUNS)
 
 
-def test_text_from_outside_is_shown_as_text(project: Project) -> None:
+def test_external_text_is_shown_literally(project: Project) -> None:
     question = Question("q/1", MARKED, f"Is it {MARKUP}?", subtopic_id=MARKUP)
     fill(project, [question], {(question.text or "", MARKED): 5}, {MARKUP: {MARKED: [MARKED]}})
     judge(project, {(MARKED, MARKED): 1})
 
     app = visit("question_bank")
-    # The components make text of what they are given, and nothing else.
+    # The components render their data as plain text only.
     assert holds(app, "questions")["query"]["text"] == f"query {MARKED}"
     assert [row["text"] for row in holds(app, "queries")["rows"]] == [f"query {MARKED}"]
     assert texts(app) == [question.text]

@@ -60,41 +60,41 @@ HOSTILE = (
 
 
 def passage(app: AppTest) -> str:
-    """The HTML of the open passage, with its query and its label."""
+    """Return the HTML of the open passage, with its query and label."""
     return str(next(element.proto.body for element in app.get("html") if "desk-passage" in element.proto.body))
 
 
 def text_of(app: AppTest) -> str:
-    """The text of the open passage as it is read."""
+    """Return the visible text of the open passage."""
     found = re.search(r'<div class="passage-text"[^>]*>(.*?)</div>', passage(app), re.DOTALL)
     assert found
     return plain_text(found[1])
 
 
 def label(app: AppTest) -> str:
-    """What is said of the label of the open passage."""
+    """Return the label line of the open passage as plain text."""
     found = re.search(r'<div class="label">(.*?)</div>', passage(app))
     return plain_text(found[1]) if found else ""
 
 
 def beside(app: AppTest) -> str:
-    """What is known of the passage beside its grades, and what ratings would do, as it is read."""
+    """Return the known facts about the passage and the effect of ratings, as plain text."""
     known = [e.proto.body for e in app.get("html") if re.search("desk-(known|effect)", e.proto.body)]
     return plain_text(" ".join(re.sub(r"(?=<)", " ", body) for body in known))
 
 
 def asked(app: AppTest) -> dict[str, Any]:
-    """What the questions show, by their ids, in their order."""
+    """Return the data of the questions by id, in screen order."""
     return {one["id"]: one for one in holds(app, "question-ratings")["questions"]}
 
 
 def rows(app: AppTest) -> str:
-    """The HTML of the list of all overrides."""
+    """Return the HTML of the list of all overrides."""
     return "\n".join(element.proto.body for element in app.get("html") if 'class="asked"' in element.proto.body)
 
 
 def url(app: AppTest, name: str) -> str:
-    """What the URL says of a parameter, or is completed with in the browser."""
+    """Return a URL parameter, or the value that the browser would add."""
     value = app.query_params[name] if name in app.query_params else holds(app, "place")["values"][name]
     return value if isinstance(value, str) else value[-1]
 
@@ -104,12 +104,12 @@ def plain_text(markup: str) -> str:
 
 
 def listed(app: AppTest) -> list[str]:
-    """The texts of the passages of the list."""
+    """Return the texts of the listed passages."""
     return [row["text"] for row in holds(app, "passage-list")["rows"]]
 
 
 def walk(app: AppTest, step: str) -> AppTest:
-    """On to the passage after the open one, or back to the one before, as the list gives them."""
+    """Open the next ("after") or previous ("before") passage of the list."""
     return in_list(app, do="open", at=holds(app, "passage-list")[step])
 
 
@@ -119,7 +119,7 @@ def in_list(app: AppTest, **act: object) -> AppTest:
 
 
 def do(app: AppTest, what: str, number: int | None = None, **more: object) -> AppTest:
-    """Let the questions report an act; its number tells it from others."""
+    """Send an action of the questions. Its number identifies it."""
     held = holds(app, "question-ratings")
     act = {"id": number or held["taken"] + 1, "do": what, "at": held["at"], **more}
     return tell(app, "question-ratings", "acts", [act])
@@ -138,7 +138,7 @@ def extract(
     rating: int | None = 4,
     name: str = "new",
 ) -> None:
-    """Have a grader answer questions from a passage of query q1 with this text."""
+    """Add a passage of query q1 with this text, and the grader's answers from it."""
     questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
     with project.transaction() as cursor:
         add_passages(cursor, [Passage(name, text)])
@@ -156,7 +156,7 @@ def choose_part(app: AppTest, part: str) -> AppTest:
 
 
 def desk(app: AppTest) -> Any:
-    """What the judging desk shows."""
+    """Return the data of the judging desk."""
     return holds(app, "passage-judging")
 
 
@@ -171,14 +171,14 @@ def judge_at_desk(app: AppTest, query: str, passage_id: str, value: int, **more:
 
 
 def cards(app: AppTest) -> dict[str, Any]:
-    """The passages of the judging desk by id, in their order."""
+    """Return the passages of the judging desk by id, in screen order."""
     return {card["passage"]: card for card in desk(app)["cards"]}
 
 
 EXTRACTIVE = GraderSpec("reader", "extractive", "m")
 
 
-def test_a_link_with_a_filter_drops_the_filters_of_an_earlier_visit(shared: Project) -> None:
+def test_link_with_filter_resets_earlier_filters(shared: Project) -> None:
     app = choose(visit("passages"), "of_query", "q2")
     sound(app.switch_page("pages/export.py").run())
     app.query_params.clear()
@@ -188,7 +188,7 @@ def test_a_link_with_a_filter_drops_the_filters_of_an_earlier_visit(shared: Proj
 
 
 class TestReading:
-    def test_it_opens_the_first_passage_and_says_all_that_is_known_of_it(self, shared: Project) -> None:
+    def test_first_passage_opens_with_its_details(self, shared: Project) -> None:
         app = visit("passages", part="Ratings")
         assert url(app, "passage") == "p1"
         assert text_of(app) == "text of p1"
@@ -198,29 +198,29 @@ class TestReading:
             about["rows"][0] | {"at": ["q1", "p1"], "query": "query q1", "text": "text of p1", "label": 5}
             == (about["rows"][0])
         )
-        assert numbers(label(app)) == [5, 1], "the label, and the question that gives it"
+        assert numbers(label(app)) == [5, 1], "the label, and the number of the question that gives it"
         first = asked(app)["q1/a"]
         assert (first["words"], first["about"], first["gives"]) == ("What is A?", ["weight 3"], True)
         assert re.search(r"assessors\s+2", beside(app))
         assert re.search(r"good\s+1\s", beside(app))
 
-    def test_a_link_to_nowhere_is_a_sentence(self, shared: Project) -> None:
+    def test_link_to_unknown_passage_is_refused(self, shared: Project) -> None:
         app = visit("passages", query="q1", passage="p99")
         check_refused(app, "unknown-passage", "q1", "p99")
         assert len(listed(app)) == 7
 
-    def test_failed_and_ungraded_pairs_are_named_as_what_they_are(self, small: Project) -> None:
+    def test_failed_and_ungraded_pairs_show_their_status(self, small: Project) -> None:
         app = visit("passages", query="q1", passage="p4")
         assert [*asked(app)] == ["q1/a", "q1/b", "q1/c"]
         assert [one["said"][0]["status"] for one in asked(app).values()] == ["graded", "graded", "failed"]
-        assert numbers(label(app))[-2:] == [2, 3], "so many of so many pairs have a rating"
+        assert numbers(label(app))[-2:] == [2, 3], "2 of 3 pairs have a rating"
         extract(small, "unread", {}, SPEC)
         app = visit("passages", query="q1", passage="new")
         assert [one["said"][0]["status"] for one in asked(app).values()] == ["ungraded"] * 3
         assert {one["rating"] for one in asked(app).values()} == {None}
         assert label(app).startswith("Label –")
 
-    def test_a_stale_override_is_named_as_such_confirmed_and_withdrawn(self, small: Project) -> None:
+    def test_stale_override_is_confirmed_and_withdrawn(self, small: Project) -> None:
         key = add_override(small, "q1/a", "p1", 0, "no", "bob")
         save_version(small, [replace(QUESTIONS[0], text="What is A, exactly?")], "reworded", "bob")
         app = visit("passages", query="q1", passage="p1")
@@ -233,7 +233,7 @@ class TestReading:
         assert asked(app)["q1/a"]["override"] is None
         assert find_overrides(small) == []
 
-    def test_hostile_and_long_texts_are_shown_whole_and_do_nothing(self, small: Project) -> None:
+    def test_hostile_and_long_passages_are_shown_whole(self, small: Project) -> None:
         extract(small, HOSTILE, {"What is A?": "<img src=x onerror=\"document.title='broken'\">"}, EXTRACTIVE)
         app = visit("passages", query="q1", passage="new", grader="reader")
         shown = passage(app)
@@ -246,7 +246,7 @@ class TestReading:
         extract(small, text, {}, SPEC, name="long")
         assert text_of(visit("passages", query="q1", passage="long")) == text
 
-    def test_answers_are_marked_in_the_text_and_bare_ratings_are_not(self, small: Project) -> None:
+    def test_answers_are_highlighted_but_bare_ratings_are_not(self, small: Project) -> None:
         answers = {"What is A?": "the grass is green", "What is B?": "green and wet", "What is C?": "not in it"}
         extract(small, "Here the grass is green and wet.", answers, EXTRACTIVE)
         app = visit("passages", query="q1", passage="new", grader="reader")
@@ -260,7 +260,7 @@ class TestReading:
         extract(small, "There are 4.", {"What is A?": "4"}, GraderSpec("rater", "self-rating", "other"), name="rated")
         assert "<mark" not in passage(visit("passages", query="q1", passage="rated", grader="rater"))
 
-    def test_only_an_answer_that_counts_as_one_is_marked(self, small: Project) -> None:
+    def test_highlighting_depends_on_the_rating(self, small: Project) -> None:
         spec = replace(EXTRACTIVE, max_rating=3)
         marks: dict[int | None, list[str]] = {None: [], 0: [], 1: [' class="short"'], 3: [""]}
         for rating, marked in marks.items():
@@ -269,7 +269,7 @@ class TestReading:
             shown = passage(visit("passages", query="q1", passage=name, grader="reader"))
             assert re.findall(r'<mark title="[^"]*"([^>]*)>', shown) == marked
 
-    def test_several_graders_stand_side_by_side(self, small: Project) -> None:
+    def test_several_graders_are_shown_together(self, small: Project) -> None:
         extract(small, "It is green.", {"What is A?": "green"}, EXTRACTIVE)
         app = visit("passages", query="q1", passage="new", grader=SPEC.name)
         assert {one["grader"] for q in asked(app).values() for one in q["said"]} == {SPEC.name}
@@ -280,7 +280,7 @@ class TestReading:
         assert by_grader["q1/a"]["reader"] | {"rating": 4, "answer": "green"} == by_grader["q1/a"]["reader"]
         assert holds(app, "question-ratings")["several"]
 
-    def test_without_grades_passages_can_be_read_and_judged(self, project: Project) -> None:
+    def test_ungraded_passages_can_be_read_and_judged(self, project: Project) -> None:
         with project.transaction() as cursor:
             add_queries(cursor, [Query("q1", "one")], replace=True)
             add_passages(cursor, [Passage("p1", "first text")])
@@ -293,7 +293,7 @@ class TestReading:
         judge_at_desk(visit("passages"), "q1", "p1", 1)
         assert own_judgment(project, "q1", "p1", "ann") == 1
 
-    def test_two_queries_of_the_same_words_are_told_apart(self, small: Project) -> None:
+    def test_queries_with_equal_wording_show_their_ids(self, small: Project) -> None:
         with small.transaction() as cursor:
             add_queries(cursor, [Query("q2", "query q1")], replace=True)
         app = visit("passages", part="Ratings")
@@ -305,7 +305,7 @@ class TestReading:
 
 
 class TestFinding:
-    def test_the_list_is_searched_and_filtered_and_a_link_can_say_how(self, shared: Project) -> None:
+    def test_list_is_filtered_by_fields_and_by_link(self, shared: Project) -> None:
         app = choose(visit("passages", part="Ratings"), "words", "nowhere")
         about = holds(app, "passage-list")
         assert (about["rows"], about["total"], about["place"]) == ([], 0, None)
@@ -321,7 +321,7 @@ class TestFinding:
         again = visit("passages", flagged="true", words="p7")
         assert listed(again) == ["text of p7"]
 
-    def test_next_and_previous_walk_the_filtered_list(self, shared: Project) -> None:
+    def test_next_and_previous_follow_the_filtered_list(self, shared: Project) -> None:
         app = choose(visit("passages", part="Ratings"), "flagged", True)
         assert url(app, "passage") == "p1"
         for expected in ("p3", "p2", "p7"):
@@ -335,7 +335,7 @@ class TestFinding:
         about = holds(app, "passage-list")
         assert (about["place"], about["total"]) == (2, 3)
 
-    def test_no_more_than_a_page_is_drawn_and_the_page_follows_the_passage(self, small: Project) -> None:
+    def test_list_opens_at_the_page_of_the_passage(self, small: Project) -> None:
         with small.transaction() as cursor:
             more = [Passage(f"m{i:02}", f"more {i:02}") for i in range(90)]
             add_passages(cursor, more)
@@ -358,7 +358,7 @@ class TestOverriding:
     def attempt(self, app: AppTest, ratings: dict[str, int]) -> AppTest:
         return do(app, "try", ratings=ratings)
 
-    def test_the_effect_of_overrides_is_shown_before_and_without_a_reason_none_is_made(self, shared: Project) -> None:
+    def test_override_effect_is_previewed_and_reason_is_required(self, shared: Project) -> None:
         app = self.attempt(self.open(), {"q1/a": 0})
         assert holds(app, "question-ratings")["label"] == [5, 1]
         assert shows(app, "effect tried", "nDCG@10")
@@ -372,7 +372,7 @@ class TestOverriding:
         assert holds(app, "question-ratings")["refused"]["code"] == "empty-reason"
         assert find_overrides(shared) == []
 
-    def test_overrides_count_at_once_and_are_withdrawn_one_or_several_at_a_time(self, small: Project) -> None:
+    def test_overrides_apply_at_once_and_can_be_withdrawn(self, small: Project) -> None:
         app = rate(self.attempt(self.open(), {"q1/a": 0}), {"q1/a": 0})
         ((one),) = find_overrides(small)
         assert (one.rating, one.author, one.reason) == (0, "ann", "it only asks")
@@ -403,7 +403,7 @@ class TestOverriding:
         assert holds(app, "question-ratings")["refused"]["code"]
         assert asked(app)["q1/a"]["override"] is None
 
-    def test_all_overrides_are_listed_and_each_opens_its_passage(self, small: Project) -> None:
+    def test_override_list_opens_passages(self, small: Project) -> None:
         add_override(small, "q1/b", "p2", 5, "it does say so", "bob")
         app = visit("passages", part="Ratings")
         assert "3 → 5" not in rows(app)
@@ -414,7 +414,7 @@ class TestOverriding:
         assert url(app, "passage") == "p2"
         assert url(app, "question") == "q1/b"
 
-    def test_raw_output_and_the_reason_of_a_failure_are_shown_on_demand(self, small: Project) -> None:
+    def test_raw_output_and_failure_reason_are_shown_on_demand(self, small: Project) -> None:
         questions = dict(small.rows("SELECT text, text_key FROM question_texts"))
         ((key,),) = small.rows("SELECT text_key FROM passages WHERE passage_id = 'p4'")
         with small.transaction() as cursor:
@@ -431,7 +431,7 @@ class TestOverriding:
 
 
 class TestJudging:
-    def test_a_judgment_is_kept_under_the_assessors_name_and_can_be_replaced_and_undone(self, small: Project) -> None:
+    def test_judgment_can_be_replaced_and_undone(self, small: Project) -> None:
         app = visit("passages")
         judge_at_desk(app, "q1", "p1", 2, note="names it")
         judge_at_desk(app, "q1", "p1", 1)
@@ -450,7 +450,7 @@ class TestJudging:
         assert own_judgment(small, "q1", "p2", "ann") is None
         assert desk(at_desk(other, again))["error"] is None
 
-    def test_blind_is_the_default_and_shows_nothing_of_others(self, small: Project) -> None:
+    def test_blind_judging_is_default_and_hides_other_values(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob", "bob's note")
         add_override(small, "q1/a", "p1", 0, "bob says no", "bob")
         app = visit("passages", query="q1")
@@ -463,7 +463,7 @@ class TestJudging:
         assert not keyed(app.selectbox, "has_label")
         assert desk(app)["labels"] == []
 
-    def test_the_blind_order_is_random_and_that_of_the_assessor(
+    def test_blind_order_is_random_but_stable_per_assessor(
         self, shared: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         orders = []
@@ -474,9 +474,7 @@ class TestJudging:
         assert len({*map(tuple, orders)}) > 1
         assert {*map(frozenset, orders)} == {frozenset({"p1", "p2", "p3", "p4"})}
 
-    def test_who_sees_labels_gives_a_judgment_that_says_so_and_the_first_blind_one_is_kept(
-        self, small: Project
-    ) -> None:
+    def test_judgment_after_seeing_labels_is_not_blind(self, small: Project) -> None:
         app = visit("passages", query="q1")
         judge_at_desk(app, "q1", "p1", 1)
         at_desk(app, {"do": "look", "query": "q1", "passage": "p1"})
@@ -492,7 +490,7 @@ class TestJudging:
         assert blind_judgments(small, "ann") == {("q1", "p1"): 1}
         assert own_judgment(small, "q1", "p1", "ann") == 3
 
-    def test_without_blind_the_list_shows_ones_own_judgment_and_a_link_opens_its_passage(self, small: Project) -> None:
+    def test_open_judging_lists_own_values_and_links_open_passages(self, small: Project) -> None:
         assess(small, "q1", "p2", 3, "ann")
         shown = cards(visit("passages", query="q1", blind="false"))
         assert [*shown] == ["p1", "p3", "p2", "p4"]
@@ -503,7 +501,7 @@ class TestJudging:
         assert cards(app)["p2"]["text"] == "text of p2"
         assert url(app, "query") == "q1"
 
-    def test_the_next_passages_are_there_already_and_judgments_come_in_their_order(self, small: Project) -> None:
+    def test_next_passages_are_preloaded_and_resent_judgments_count_once(self, small: Project) -> None:
         app = visit("passages", query="q1")
         first = desk(app)
         assert [first["cards"][at]["text"] for at in first["open"]] == [
@@ -515,14 +513,14 @@ class TestJudging:
         assert [own_judgment(small, "q1", f"p{n}", "ann") for n in (1, 2, 3)] == [1, 1, 1]
         assert len(judgment_history(small, "q1", "p1")) == 1
         assert desk(app)["taken"] == 3
-        # An undone blind judgment is not the first.
+        # After an undo, the next blind judgment counts as the first.
         at_desk(app, {"do": "take back", "query": "q1", "passage": "p2"})
         judge_at_desk(app, "q1", "p2", 2)
         assert blind_judgments(small, "ann") == {("q1", "p1"): 1, ("q1", "p2"): 2, ("q1", "p3"): 1}
         judge_at_desk(app, "q1", "gone", 1)
         assert desk(app)["error"]["passage"] == "gone"
 
-    def test_a_judged_query_leads_to_the_next_but_not_where_one_query_was_asked_for(self, small: Project) -> None:
+    def test_finished_query_leads_to_next_unless_filtered(self, small: Project) -> None:
         for n in (1, 2, 3):
             assess(small, "q1", f"p{n}", 1, "ann")
         app = judge_at_desk(visit("passages", query="q1"), "q1", "p4", 0)
@@ -532,15 +530,13 @@ class TestJudging:
         assert {card["query"] for card in desk(app)["cards"]} == {"q2"}
         assert desk(choose(visit("passages"), "of_query", "q1"))["finished"]["act"] is None
 
-    def test_a_link_to_a_query_without_passages_is_said_and_another_query_is_shown(self, shared: Project) -> None:
+    def test_link_to_unknown_query_opens_another(self, shared: Project) -> None:
         app = visit("passages", query="q*9")
         assert shows(app, "another-query", "q*9") and holds(app, "place")["values"]["query"] == "q1"
         assert {card["query"] for card in desk(app)["cards"]} == {"q1"}
         assert not shows(sound(app.run()), "another-query")
 
-    def test_a_judgment_of_somebody_without_a_name_asks_for_it_and_is_not_kept(
-        self, small: Project, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_judgment_without_a_name_is_not_stored(self, small: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(person, "remembered_name", lambda: "")
         app = judge_at_desk(visit("passages", query="q1"), "q1", "p1", 1)
         assert shows(app, "not-done-yet")
@@ -549,7 +545,7 @@ class TestJudging:
 
 @pytest.fixture
 def hostile_site(projects: Path, server: Server) -> str:
-    """The screen of passages for a project with a passage of hostile text."""
+    """Return the URL of the Passages screen for a project with hostile text."""
     project = new_project(projects / "hostile passage.duckdb")
     questions = [Question("q1/a", "q1", "What is A?"), Question("q2/a", "q2", "What is B?")]
     fill(project, questions, {("What is A?", "p1"): 5}, {"x": {"q1": ["p1"], "q2": ["p2"]}})
@@ -560,7 +556,7 @@ def hostile_site(projects: Path, server: Server) -> str:
 
 
 @pytest.mark.browser
-def test_in_a_real_browser_hostile_text_does_nothing_and_digits_outside_a_question_judge_nothing(
+def test_hostile_text_is_inert_and_digits_outside_questions_are_ignored(
     hostile_site: str, chromium_page: Page, projects: Path, tmp_path: Path
 ) -> None:
     chromium_page.goto(f"{hostile_site}&query=q1&passage=new&grader=reader")
@@ -571,7 +567,7 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_digits_outside_a_questi
     assert shown.locator("mark").inner_text() == "escape"
     assert shown.locator("img, script, a, b").count() == 0
     assert "broken" not in chromium_page.title()
-    # A key does what its button does, so the button has to be there first.
+    # A key triggers its button, so wait until the button is enabled.
     chromium_page.locator("button:enabled[data-key=next]").wait_for(timeout=60_000)
     assert chromium_page.locator(".row[data-place='q1/a'] .answer").inner_text() == "escape"
     ready(chromium_page)
@@ -582,7 +578,7 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_digits_outside_a_questi
     ready(chromium_page)
     assert "passage=p1" in chromium_page.url
 
-    # On to a passage of another query: one step, so that one Back leads back.
+    # Moving to another query is one history step, so one Back returns.
     button(chromium_page, "next").click()
     chromium_page.locator(".passage-text", has_text="text of p2").wait_for(timeout=60_000)
     assert "query=q2&passage=p2" in chromium_page.url
@@ -597,9 +593,7 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_digits_outside_a_questi
 
 
 @pytest.mark.browser
-def test_keys_go_on_from_the_passage_that_was_chosen_in_the_list(
-    projects: Path, server: Server, chromium_page: Page
-) -> None:
+def test_keys_continue_from_the_chosen_passage(projects: Path, server: Server, chromium_page: Page) -> None:
     names = [f"p{number:02}" for number in range(12)]
     project = new_project(projects / "a dozen.duckdb")
     fill(project, QUESTIONS, {(QUESTIONS[0].text or "", "p00"): 3}, {"one": {"q1": names}})
@@ -618,7 +612,7 @@ def test_keys_go_on_from_the_passage_that_was_chosen_in_the_list(
 
 
 @pytest.mark.browser
-def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
+def test_judging_by_keys_alone(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
     names = [f"p{number:02}" for number in range(30)]
     project = new_project(projects / "many passages.duckdb")
     fill(project, QUESTIONS, {(QUESTIONS[0].text or "", "p00"): 3}, {"one": {"q1": names}})
@@ -636,7 +630,7 @@ def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromi
     ready(page)
     undo = keys.locator("button[aria-keyshortcuts=u]")
     expect(undo).to_be_disabled()
-    # Faster than the server answers: each key judges the passage that was shown then.
+    # Keys arrive faster than the server answers. Each judges the passage shown at that time.
     given: dict[str, int] = {}
     for at in range(12):
         given[current()] = at % 4
@@ -644,7 +638,7 @@ def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromi
         expect(page.locator(".list [aria-current]")).not_to_have_attribute("aria-label", re.compile("judged \\d"))
         passage.wait_for()
     ready(page)
-    # The last one is undone and judged otherwise. Typing a note judges nothing.
+    # Undo the last judgment and give another. Typing a note does not judge.
     before = current()
     expect(undo).to_be_enabled()
     page.keyboard.press("u")
@@ -656,7 +650,7 @@ def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromi
     page.keyboard.press("1")
     given[undone] = 1
     expect(passage).to_have_text(f"text of {before}")
-    # Back along the list, without changing anything.
+    # Going back in the list changes nothing.
     page.keyboard.press("Alt+k")
     expect(passage).to_have_text(f"text of {undone}")
     expect(keys.locator("[aria-pressed=true]")).to_have_attribute("aria-keyshortcuts", "1")
@@ -696,7 +690,7 @@ def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromi
     now.close()
 
 
-def test_a_sentence_is_valued_beside_its_passages(project: Project, tmp_path: Path) -> None:
+def test_support_values_are_stored_and_withdrawn(project: Project, tmp_path: Path) -> None:
     put_cited(project, tmp_path)
     assert named(visit("passages").segmented_control, "part").options[-1] == "Citations"
     app = visit("passages", part="Citations")
@@ -705,7 +699,7 @@ def test_a_sentence_is_valued_beside_its_passages(project: Project, tmp_path: Pa
     press(app, "support 1 2")
     people = {person for (person,) in project.rows("SELECT author FROM support_values")}
     assert project.rows("SELECT value FROM support_values") == [(2,)] and len(people) == 1
-    # The next sentence has two citations: the keys set the first one's value, then the second one's.
+    # The next sentence has two citations. The keys value the first, then the second.
     assert [bool(one.proto.shortcut) for one in keyed(app.button, "support")] == [True] * 3 + [False] * 3
     press(app, "support 1 2")
     assert [bool(one.proto.shortcut) for one in keyed(app.button, "support")] == [False] * 3 + [True] * 3
@@ -717,9 +711,7 @@ def test_a_sentence_is_valued_beside_its_passages(project: Project, tmp_path: Pa
 
 
 @pytest.mark.browser
-def test_keys_value_one_citation_after_the_other(
-    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
-) -> None:
+def test_keys_value_citations_in_turn(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
     put_cited(project := new_project(projects / "cited.duckdb"), tmp_path)
     project.close()
     page = chromium_page
@@ -727,7 +719,7 @@ def test_keys_value_one_citation_after_the_other(
     ready(page)
     button(page, "support 1 2").wait_for()
     page.keyboard.press("2")
-    # Then the second sentence is open: its first citation, and its second one.
+    # The second sentence is open. Value its first citation, then its second.
     button(page, "support 2 0").wait_for()
     ready(page)
     page.keyboard.press("1")

@@ -1,4 +1,4 @@
-"""The Prompts screen: reading prompts, copying and editing them, replacing examples, and trying one."""
+"""The Prompts screen: reading, copying, editing and trying prompts, and replacing examples."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def write(app: AppTest, text: str) -> AppTest:
 
 
 class TestReading:
-    def test_every_prompt_is_listed_and_can_be_opened(self, shared: Project) -> None:
+    def test_built_in_prompts_are_listed_and_can_be_opened(self, shared: Project) -> None:
         app = visit("prompts")
         listed = {button.key.removeprefix("open ") for button in app.button if str(button.key).startswith("open ")}
         assert listed == set(built_in_prompts())
@@ -83,7 +83,7 @@ class TestReading:
         assert codes(app)[0] == built_in_prompts()["Thomas"].template
 
     @pytest.mark.parametrize("name", ["Thomas", "Sun_few", "QA-judge", "choice", "verify", "questions-by-subtopic"])
-    def test_a_prompt_shows_its_text_source_form_and_hash(self, shared: Project, name: str) -> None:
+    def test_prompt_shows_template_source_hash_and_examples(self, shared: Project, name: str) -> None:
         prompt = built_in_prompts()[name]
         app = opened(name)
         shown = plain_texts(app)
@@ -94,12 +94,12 @@ class TestReading:
             assert [len(prompt.examples)] in [numbers(box.label) for box in app.expander]
             assert prompt.examples[0].passage in [text.value for text in app.text]
 
-    def test_a_link_to_a_prompt_that_is_gone_shows_another(self, shared: Project) -> None:
+    def test_link_to_unknown_prompt_shows_another(self, shared: Project) -> None:
         app = opened("gone")
         assert shows(app, "another-prompt", "gone", "self-rating")
         assert built_in_prompts()["self-rating"].template in codes(app)
 
-    def test_text_from_outside_is_shown_as_text(self, asked: Project) -> None:
+    def test_external_text_is_shown_literally(self, asked: Project) -> None:
         save_prompt(asked, replace(OWN, title=MARKUP, source=MARKUP, template=OWN.template + MARKUP), "ann")
         app = opened("mine")
         assert as_text(app.header[0].value) == MARKUP
@@ -109,7 +109,7 @@ class TestReading:
 
 
 class TestEditing:
-    def test_a_copy_of_a_built_in_prompt_is_saved_under_a_name_of_its_own(self, asked: Project) -> None:
+    def test_copy_of_built_in_prompt_is_saved_under_a_new_name(self, asked: Project) -> None:
         app = press(opened("Thomas"), "copy prompt")
         write(app, editor(app).value.replace("You are a search quality rater", "You judge"))
         press(app, "save prompt")
@@ -119,7 +119,7 @@ class TestEditing:
         assert state.prompt.hash != built_in_prompts()["Thomas"].hash
         assert "You judge" in codes(app)[0]
 
-    def test_the_screen_says_why_a_built_in_prompt_stays_as_it_is(self, shared: Project) -> None:
+    def test_built_in_prompt_cannot_be_overwritten(self, shared: Project) -> None:
         app = opened("Thomas")
         assert shows(app, "built-in")
         app = press(app, "copy prompt")
@@ -128,9 +128,7 @@ class TestEditing:
         press(app, "save prompt")
         assert prompt_versions(shared) == []
 
-    def test_what_is_wrong_is_a_sentence_and_cannot_be_saved_and_what_is_discarded_is_gone(
-        self, shared: Project
-    ) -> None:
+    def test_invalid_prompt_is_not_saved_and_can_be_discarded(self, shared: Project) -> None:
         app = press(opened("self-rating"), "copy prompt")
         text = editor(app).value
         for wrong, code, value in (
@@ -148,7 +146,7 @@ class TestEditing:
         press(app, "copy prompt")
         assert editor(app).value == text
 
-    def test_an_own_prompt_shows_its_earlier_states(self, asked: Project) -> None:
+    def test_own_prompt_shows_its_earlier_versions(self, asked: Project) -> None:
         save_prompt(asked, OWN, "ann")
         app = press(opened("mine"), "edit prompt")
         write(app, editor(app).value.replace("Can the question", "Could the question"))
@@ -159,7 +157,7 @@ class TestEditing:
         press(app, "edit state")
         assert editor(app).value == write_prompt(OWN)
 
-    def test_examples_are_replaced_by_a_file(self, asked: Project) -> None:
+    def test_examples_are_replaced_from_a_file(self, asked: Project) -> None:
         app = press(opened("Sun_few"), "copy prompt")
         ours = [{"question": "why", "passage": "because", "answer": "Yes"}]
         app.file_uploader[0].upload("ours.json", json.dumps(ours).encode())
@@ -168,7 +166,7 @@ class TestEditing:
         press(app, "save prompt")
         assert list_prompts(asked)["Sun_few-2"].examples == (Example("why", "because", "Yes"),)
 
-    def test_a_file_that_holds_no_examples_is_refused_with_its_reason(self, shared: Project) -> None:
+    def test_invalid_examples_file_is_refused(self, shared: Project) -> None:
         app = press(opened("Sun_few"), "copy prompt")
         before = editor(app).value
         app.file_uploader[0].upload("ours.json", b'[{"question": "why"}]')
@@ -179,7 +177,7 @@ class TestEditing:
 
 
 class TestTrying:
-    def test_a_prompt_is_tried_without_a_model_and_a_draft_before_it_is_saved(self, shared: Project) -> None:
+    def test_prompts_and_drafts_are_previewed_without_a_model(self, shared: Project) -> None:
         app = opened("self-rating")
         assert "Question: What is gold?\nContext: text of p1" in codes(app)[-1]
         choose(app, "passage of q1", "text of p2")
@@ -188,7 +186,7 @@ class TestTrying:
         write(app, editor(app).value.replace("Can the question", "Could the question"))
         assert codes(app)[-1].startswith("Could the question")
 
-    def test_with_a_model_the_answer_and_how_it_is_read_are_shown(self, asked: Project, tiny_t5: Path) -> None:
+    def test_model_output_and_parsed_rating_are_shown(self, asked: Project, tiny_t5: Path) -> None:
         app = opened("self-rating")
         named(app.toggle, "with a model").set_value(True)
         choose(sound(app.run()), "model/self-rating//transformers model", str(tiny_t5))
@@ -196,7 +194,7 @@ class TestTrying:
         assert "5" in codes(app)
         assert drawn_grade(app).startswith(f"{look.rating_html(5)}<span>of 5</span><span>graded</span>")
 
-    def test_an_endpoint_gets_the_drafted_prompt_fenced(self, asked: Project) -> None:
+    def test_endpoint_receives_the_draft_with_fenced_passage(self, asked: Project) -> None:
         with EndpointServer(lambda seen: chat("Yes")) as server:
             app = press(opened("Sun"), "copy prompt")
             write(app, editor(app).value.replace("Given a passage", "Given one passage"))
@@ -210,5 +208,5 @@ class TestTrying:
         assert drawn_grade(app).startswith(f"{look.rating_html(1)}<span>of 1</span>")
         assert seen.prompt in codes(app)
 
-    def test_a_prompt_that_no_question_fits_says_so(self, asked: Project) -> None:
+    def test_prompt_without_fitting_question_is_reported(self, asked: Project) -> None:
         assert shows(opened("QA-judge"), "nothing-to-ask")

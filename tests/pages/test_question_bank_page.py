@@ -1,4 +1,4 @@
-"""The Question bank screen: drafts, versions, names of people, and edits that cross."""
+"""The Question bank screen: drafts, versions, names of people, and conflicting edits."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def unsaved(app: AppTest) -> int:
 
 
 def details(app: AppTest) -> AppTest:
-    """The screen with the details of the impact unfolded."""
+    """Return the screen with the impact details expanded."""
     app.session_state["impact details"] = True
     return sound(app.run())
 
 
 class TestQuestionBank:
-    def test_an_edit_is_a_draft_in_the_project_at_once_and_there_for_a_later_visit(self, small: Project) -> None:
+    def test_edit_is_stored_as_a_draft_at_once(self, small: Project) -> None:
         app = visit("question_bank")
         assert unsaved(app) == 0
-        # Two edits that arrive together are both kept.
+        # Edits of two fields that arrive together are both kept.
         edit(app, "What is A?", text="Who is A?", weight=0.5)
         changed = list_drafts(small, "ann")["q1/a"].question
         assert (changed.text, changed.weight, changed.active) == ("Who is A?", 0.5, True)
@@ -81,7 +81,7 @@ class TestQuestionBank:
         assert "Who is A?" in texts(again)
         assert unsaved(again) == 1
 
-    def test_a_label_that_rests_on_a_part_is_shown_as_on_changes(self, small: Project) -> None:
+    def test_partial_labels_are_marked_as_on_changes(self, small: Project) -> None:
         edit(visit("question_bank"), "What is A?", text="Who is A?")
         for label, sign in (("best", "≥"), ("mean", "≈")):
             flips = [
@@ -89,7 +89,7 @@ class TestQuestionBank:
             ]
             assert flips and all(f"→ {sign} " in one for one in flips), flips
 
-    def test_known_and_pending_effects_are_apart_and_queries_are_named(self, small: Project) -> None:
+    def test_known_and_pending_effects_are_listed_separately(self, small: Project) -> None:
         app = edit(visit("question_bank"), "What is A?", active=False)
         assert not shows(app, "pending")
         assert shows(details(app), "reach")
@@ -103,9 +103,7 @@ class TestQuestionBank:
         (folded,) = [one for one in app.expander if "query q1" in one.label]
         assert [one.key for one in folded.button] == known
 
-    def test_flips_are_counted_by_direction_beside_the_judgments_and_without_those_held_out(
-        self, small: Project
-    ) -> None:
+    def test_flips_are_compared_with_judgments_that_are_not_held_out(self, small: Project) -> None:
         app = edit(visit("question_bank"), "What is A?", active=False)
         # p1: 5 → 1, judged 2. p2: 3 stays. p3: 4 stays. p4: 1 → 0, judged 0.
         assert numbers(note(app, "flips")) == [2, 1, 1]
@@ -118,16 +116,16 @@ class TestQuestionBank:
             for q, ps in source_judgments(for_confirming(small) or small, "assessors").items()
             for p in ps
         }
-        assert held & kept and kept - held, "choose a seed that holds out one of them"
+        assert held & kept and kept - held, "choose a seed that holds out only one of them"
         again = visit("question_bank", query="q1")
         assert {one.key for one in again.button if "judged" in one.label} == kept - held
 
-    def test_without_judgments_flips_are_counted_up_and_down(self, project: Project) -> None:
+    def test_flips_without_judgments_are_counted_by_direction(self, project: Project) -> None:
         fill(project, QUESTIONS, RATINGS, RUNS)
         app = edit(visit("question_bank"), "What is A?", active=False)
         assert numbers(note(app, "flips")) == [2, 0, 2]
 
-    def test_several_questions_are_merged_retired_restored_and_reweighted_in_one_step(self, small: Project) -> None:
+    def test_bulk_actions_are_single_steps(self, small: Project) -> None:
         def drafted() -> dict[str, tuple[float, bool]]:
             known = drafted_bank(small, "ann", "q1")
             return {one.question_id: (one.weight, one.active) for one in known if one.question_id.count("/") == 1}
@@ -153,12 +151,12 @@ class TestQuestionBank:
         act(app, "several", what="weight", value=None, **first)
         check_refused(app, "invalid-field")
 
-    def test_what_is_typed_after_a_pause_is_the_same_step(self, small: Project) -> None:
+    def test_typing_in_one_stint_is_one_undo_step(self, small: Project) -> None:
         app = visit("question_bank")
         for text in ("Who", "Who is", "Who is A?"):
             in_bank(app, edited(app, rows(app)[0]["text"], text=text) | {"stint": 7})
         assert bank.count_steps(small, "ann") == (1, 0)
-        # Left and entered again it is another one.
+        # Entering the field again starts another step.
         in_bank(app, edited(app, "Who is A?", text="Who was A?") | {"stint": 8})
         assert bank.count_steps(small, "ann") == (2, 0)
         in_bank(app, edited(app, "Who was A?", text="Who is A?") | {"stint": 8})
@@ -166,13 +164,11 @@ class TestQuestionBank:
         act(app, "undo")
         assert texts(app)[0] == "What is A?"
 
-    def test_acts_are_done_in_their_order_and_once_and_only_in_a_window_that_the_server_knows(
-        self, small: Project
-    ) -> None:
+    def test_actions_run_once_in_order_for_known_windows(self, small: Project) -> None:
         app = visit("question_bank")
         in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "undo"}, edited(app, "What is B?", weight=2))
         assert [(row["text"], row["weight"]) for row in rows(app)[:2]] == [("What is A?", 3.0), ("What is B?", 2.0)]
-        # The browser sends what it has not heard of as done along with every run.
+        # The browser resends unconfirmed actions with every run.
         here = holds(app, "bank")
         place = {name: here[name] for name in ("window", "project", "author")}
         sent = [{"n": here["done"] + at, "act": "undo", **place} for at in range(2)]
@@ -183,7 +179,7 @@ class TestQuestionBank:
         act(app, "undo", window="another")
         assert texts(app)[0] == "Who is A?"
 
-    def test_what_was_pressed_before_a_conflict_was_seen_is_not_done(self, small: Project) -> None:
+    def test_save_and_discard_wait_for_unseen_conflicts(self, small: Project) -> None:
         app = visit("question_bank")
         edit(app, "What is A?", text="Who is A?")
         for version, pressed in enumerate(("save", "discard"), 2):
@@ -194,7 +190,7 @@ class TestQuestionBank:
             assert list_drafts(small, "ann")["q1/a"].question.text == "Who is A?"
             assert bank.latest_version(small) == version
 
-    def test_a_draft_ends_when_the_saved_question_is_taken_back_or_typed_again(self, small: Project) -> None:
+    def test_draft_ends_when_the_saved_question_is_restored(self, small: Project) -> None:
         app = visit("question_bank")
         ways: list[tuple[str, dict[str, object]]] = [("take back", {"id": "q1/a"}), ("discard", {})]
         for name, more in ways:
@@ -206,13 +202,13 @@ class TestQuestionBank:
         edit(app, "Who is A?", text="What is A?")
         assert nothing_to_undo(small) and unsaved(app) == 0
 
-    def test_what_is_asked_twice_says_so_while_it_is_written(self, small: Project) -> None:
+    def test_duplicate_questions_are_marked_while_typing(self, small: Project) -> None:
         app = visit("question_bank")
         assert not any(row["twin"] for row in rows(app))
         edit(app, "What is C?", text=" what is A ")
         twins = {row["id"]: row["twin"].partition(": ")[2] for row in rows(app) if row["twin"]}
         assert twins == {"q1/a": "what is A", "q1/c": "What is A?"}
-        # Under another subtopic, the same words ask something else.
+        # Equal wording under another subtopic is not a duplicate.
         edit(app, " what is A ", subtopic_id="s2")
         assert not any(row["twin"] for row in rows(app))
         edit(app, " what is A ", subtopic_id="s1")
@@ -220,7 +216,7 @@ class TestQuestionBank:
         edit(app, "What is A?", active=False)
         assert not any(row["twin"] for row in rows(app))
 
-    def test_a_question_is_added_under_a_valid_name_and_saved_as_a_version_with_its_note(self, small: Project) -> None:
+    def test_question_is_added_and_saved_with_a_note(self, small: Project) -> None:
         app = visit("question_bank")
         for name in ("", "a", "../../q1/a", "0123456789AB", "0123456789abc"):
             act(app, "add", query="q1", name=name)
@@ -238,7 +234,7 @@ class TestQuestionBank:
         versions = next(table.value for table in app.dataframe if "Note" in table.value)
         assert versions["Note"].tolist() == ["one more", "made for a test"]
 
-    def test_new_questions_keep_their_places_and_may_come_with_their_text(self, small: Project) -> None:
+    def test_new_questions_keep_their_order_and_text(self, small: Project) -> None:
         app = visit("question_bank")
         for name in ("000000000001", "000000000002"):
             act(app, "add", query="q1", name=name)
@@ -252,7 +248,7 @@ class TestQuestionBank:
         assert [row["id"] for row in rows(app) if row["text"] == "What is new?"] == [key]
         assert rows(app)[-1]["done"] == "new"
 
-    def test_a_note_may_be_left_empty_and_what_somebody_else_saves_shows(self, small: Project) -> None:
+    def test_note_is_optional_and_other_saves_appear(self, small: Project) -> None:
         app = visit("question_bank")
         edit(app, "What is A?", text="Who is A?")
         assert holds(app, "bank")["note"] == "1 reworded in query q1"
@@ -263,11 +259,11 @@ class TestQuestionBank:
         sound(app.run())
         assert "Saved elsewhere?" in texts(app)
 
-    def test_the_error_of_a_save_goes_when_its_cause_is_settled_in_another_window(self, small: Project) -> None:
+    def test_save_error_clears_when_fixed_in_another_window(self, small: Project) -> None:
         app, other = visit("question_bank"), visit("question_bank")
         edit(app, "What is A?", text=" ")
         act(app, "save")
-        # Looked at again, it stands: nothing has changed.
+        # A rerun without changes keeps the error.
         check_refused(app.run(), "empty-question", "q1/a")
         assert bank.latest_version(small) == 1 and "q1/a" in list_drafts(small, "ann")
         assert mentions(holds(app, "bank")["said"], "q1/a")
@@ -275,20 +271,18 @@ class TestQuestionBank:
         assert not app.run().error
         assert not holds(app, "bank")["said"]
 
-    def test_what_cannot_be_stored_stays_in_its_field_and_says_why(self, small: Project) -> None:
+    def test_invalid_field_value_is_refused_and_not_stored(self, small: Project) -> None:
         app = visit("question_bank")
         for field, value in (("weight", 1e12), ("weight", "two"), ("kind", "x"), ("nonsense", "")):
             here = holds(app, "bank")
             act(app, "edit", id="q1/a", field=field, value=value, base=rows(app)[0].get(field))
             assert nothing_to_undo(small)
             assert holds(app, "bank")["refused"][str(here["done"] + 1)]
-            # Once it is not sent any more it is forgotten.
+            # The refusal is dropped when the browser stops sending the edit.
             act(app, "leave")
             assert holds(app, "bank")["refused"] == {}
 
-    def test_another_person_sees_none_of_my_drafts_and_edits_stay_with_the_name_they_were_typed_under(
-        self, small: Project
-    ) -> None:
+    def test_drafts_belong_to_the_name_they_were_typed_under(self, small: Project) -> None:
         app = visit("question_bank")
         typed = edited(app, "What is A?", text="Who is A?") | {"author": "ann"}
         app.text_input("author").set_value("bob")
@@ -303,7 +297,7 @@ class TestQuestionBank:
         assert texts(app)[0] == "Who is A?"
         assert list_drafts(small, "bob")["q1/a"].question.text == "Where is A?"
 
-    def test_typing_over_what_somebody_else_saved_meanwhile_is_a_conflict(self, small: Project) -> None:
+    def test_edit_of_a_question_saved_by_another_person_conflicts(self, small: Project) -> None:
         app = visit("question_bank")
         typed = edited(app, "What is A?", text="Who is A?")
         bank.save_version(small, [replace(QUESTIONS[0], text="Which is A?", weight=1.0)], "theirs", "bob")
@@ -312,7 +306,7 @@ class TestQuestionBank:
         assert holds(app, "bank")["conflicts"] == 1
         assert keyed(app.button, "theirs")
 
-    def test_a_query_is_opened_and_its_neighbours_are_named(self, small: Project) -> None:
+    def test_queries_are_listed_and_opened(self, small: Project) -> None:
         app = visit("question_bank", query="gone")
         assert shows(app, "another-query", "gone")
         listed = holds(app, "queries")
@@ -322,12 +316,12 @@ class TestQuestionBank:
         assert app.query_params["query"] == "q2"
         assert texts(app) == ["What is D?", "What is E?"]
         assert holds(app, "questions")["query"]["previous"] == "q1"
-        # What was chosen long ago is not chosen again.
+        # A rerun does not repeat the earlier choice from the list.
         act(app, "open", query="q1")
         assert texts(app)[0] == "What is A?"
         assert sound(app.run()).query_params["query"] == "q1"
 
-    def test_another_project_opens_at_its_first_query_without_a_word(self, small: Project) -> None:
+    def test_another_project_opens_at_its_first_query(self, small: Project) -> None:
         other = new_project(small.path.with_name("zeta.duckdb"))
         fill(other, [Question("z9/a", "z9", "What is Z?")], {}, {})
         other.close()
@@ -336,7 +330,7 @@ class TestQuestionBank:
         sound(app.run())
         assert not shows(app, "another-query") and texts(app) == ["What is Z?"]
 
-    def test_the_history_has_every_wording_and_a_pasted_list_is_added_by_one_press(self, small: Project) -> None:
+    def test_history_shows_all_wordings_and_paste_is_enabled(self, small: Project) -> None:
         bank.save_version(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
         app = act(visit("question_bank"), "dialog", name="history", id="q1/a")
         assert shows(app, "wording 1", "What is A?")
@@ -358,7 +352,7 @@ class TestQuestionBank:
         assert texts(app) == ["What is A?", "What is B?", "What is C?"]
 
 
-def test_after_a_save_exactly_what_the_project_s_own_grader_lacks_is_offered(small: Project) -> None:
+def test_save_reports_ungraded_pairs_of_the_grader(small: Project) -> None:
     before = make_plan(small, SPEC, 1).to_grade
     app = visit("question_bank")
     edit(app, "What is A?", text="Who is A?")
@@ -367,12 +361,12 @@ def test_after_a_save_exactly_what_the_project_s_own_grader_lacks_is_offered(sma
     assert make_plan(small, SPEC, 2).to_grade == before + 4
     assert numbers(note(app, "saved-to-grade"))[1] == before + 4
     assert shows(app, "no-grader-here")
-    # It goes with the next change, and does not come again.
+    # The note disappears with the next change.
     edit(app, "What is B?", text="Who is B?")
     assert not shows(app, "saved-to-grade")
 
 
-def test_questions_are_looked_at_by_subtopic_and_the_address_says_which(small: Project) -> None:
+def test_subtopic_filter_is_kept_in_the_url(small: Project) -> None:
     app = visit("question_bank")
     assert (holds(app, "questions")["subtopics"], holds(app, "questions")["subtopic"]) == (["s1"], "")
     act(app, "subtopic", chosen="s1")
@@ -383,7 +377,7 @@ def test_questions_are_looked_at_by_subtopic_and_the_address_says_which(small: P
     assert named(app.button, "suggest questions")
 
 
-def test_item_response_says_what_each_question_tells_apart(small: Project) -> None:
+def test_item_response_lists_questions_with_suggestions(small: Project) -> None:
     app = visit("question_bank", query="q1")
     named(app.get("button_group"), "more").set_value("worth")
     sound(app.run())
@@ -403,7 +397,7 @@ PAIR_RATINGS = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?",
 
 @pytest.fixture
 def pair(project: Project) -> Project:
-    """A project with a query, two questions, two passages, two runs, grades and judgments."""
+    """Return a project with a query, two questions, two passages, two runs, grades and judgments."""
     fill(project, ASKED, PAIR_RATINGS, {"good": {"q1": ["p1", "p2"]}, "bad": {"q1": ["p2", "p1"]}})
     judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
     return project
@@ -411,7 +405,7 @@ def pair(project: Project) -> Project:
 
 @pytest.fixture
 def new_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The browser of somebody who was never here."""
+    """Simulate a browser that remembers no name."""
     monkeypatch.setattr(person, "remembered_name", lambda: "")
 
 
@@ -427,14 +421,14 @@ def test_reading_needs_no_name_and_records_nothing(pair: Project, new_here: None
     before = pair.value("SELECT count(*) FROM activity")
     for screen in READ:
         app = visit(screen)
-        # The account's name is proposed, not taken.
+        # The name of the system account is only a suggestion.
         assert app.text_input("name given").value == "ann", screen
         assert shows(app, "about-names"), screen
         assert pair.value("SELECT count(*) FROM activity") == before, screen
         assert not app.error, screen
 
 
-def test_a_first_act_asks_for_a_name_with_letters_and_is_not_done(pair: Project, new_here: None) -> None:
+def test_first_action_asks_for_a_name_and_is_not_done(pair: Project, new_here: None) -> None:
     app = visit("question_bank")
     assert holds(app, "questions")["readonly"]
     act(app, "add", query="q1", name="")
@@ -448,7 +442,7 @@ def test_a_first_act_asks_for_a_name_with_letters_and_is_not_done(pair: Project,
     assert len(list_drafts(pair, "zoe")) == 1
 
 
-def test_a_download_asks_for_the_name_first(pair: Project, new_here: None) -> None:
+def test_download_asks_for_a_name_first(pair: Project, new_here: None) -> None:
     for screen in ("home", "export"):
         app = visit(screen)
         assert not {"download qrels", "download test.qrels"} & set(downloads(app))
@@ -458,7 +452,7 @@ def test_a_download_asks_for_the_name_first(pair: Project, new_here: None) -> No
         assert {"download qrels", "download test.qrels"} & set(downloads(app))
 
 
-def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(pair: Project) -> None:
+def test_drafts_of_other_names_are_counted_but_not_shown(pair: Project) -> None:
     put_draft(pair, "bob", Question("q1/b", "q1", "What is B to Bob?"))
     app = visit("question_bank")
     edit(app, "What is A?", text="Who is A?")
@@ -471,14 +465,14 @@ def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(pa
     assert (list(list_drafts(pair, "ann")), list(list_drafts(pair, "bob"))) == (["q1/a"], [])
 
 
-def test_typing_over_an_unseen_edit_of_another_window_asks_which_stays(pair: Project) -> None:
+def test_edit_over_an_unseen_edit_waits_for_a_choice(pair: Project) -> None:
     app = visit("question_bank")
     for takes, kept in (False, "Theirs?"), (True, "Mine?"):
         before = texts(app)[0]
         change_draft(pair, "ann", ASKED[0], "text", "Theirs?")
         number = str(holds(app, "bank")["done"] + 1)
         edit(app, before, text="Mine?")
-        # It is shown as it is stored, and what was typed waits in the browser for a choice.
+        # The stored text is shown. The typed text waits in the browser for a choice.
         assert texts(app)[0] == "Theirs?"
         assert holds(app, "bank")["refused"] == {number: None}
         edit(app, "Theirs?", text="Mine?") if takes else act(app, "leave")
@@ -488,7 +482,7 @@ def test_typing_over_an_unseen_edit_of_another_window_asks_which_stays(pair: Pro
         act(app, "discard")
 
 
-def test_several_edits_in_one_window_never_cross_and_saving_takes_along_what_was_typed(pair: Project) -> None:
+def test_edits_in_one_window_never_conflict_and_saving_includes_them(pair: Project) -> None:
     app = visit("question_bank")
     in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "save", "note": ""})
     assert bank.latest_version(pair) == 2
@@ -506,7 +500,7 @@ def test_several_edits_in_one_window_never_cross_and_saving_takes_along_what_was
     assert bank.list_versions(pair)[0].note == "1 reworded in query q1"
 
 
-def test_what_another_window_did_is_shown_when_the_window_comes_to_the_front_and_before_it_is_discarded(
+def test_edits_of_another_window_are_shown_before_discarding(
     pair: Project,
 ) -> None:
     app = visit("question_bank")
@@ -516,7 +510,7 @@ def test_what_another_window_did_is_shown_when_the_window_comes_to_the_front_and
     act(app, "discard")
     assert list_drafts(pair, "ann") == {}
     edit(app, "What is A?", text="Who is A?")
-    # Another window of ann's.
+    # This edit comes from another window of ann.
     change_draft(pair, "ann", ASKED[1], "text", "Who is B?")
     act(app, "discard")
     assert list(list_drafts(pair, "ann")) == ["q1/a", "q1/b"]

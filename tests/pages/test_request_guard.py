@@ -1,4 +1,4 @@
-"""The server of the screens: uploads, files to download, its secrets, and requests of other sites."""
+"""The server of the screens: uploads, downloads, secrets, and requests from other sites."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HOUR = 3600
 
 
 class Tab(SimpleNamespace):
-    """A session that is over, or may come back."""
+    """A disconnected session, which may reconnect."""
 
     def __init__(self, name: str) -> None:
         super().__init__(id=name, session_state={"file": "content"}, ended=False)
@@ -47,7 +47,7 @@ def uploads(monkeypatch: pytest.MonkeyPatch) -> MemoryUploadedFileManager:
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, uploads: MemoryUploadedFileManager, seconds: float, *tabs: Tab) -> None:
-    """Have a server with tabs that were closed and may come back for so long."""
+    """Install a server whose closed tabs may reconnect within `seconds`."""
     storage = MemorySessionStorage(ttl_seconds=seconds)  # type: ignore[arg-type]
     sessions = WebsocketSessionManager(storage, uploads, SimpleNamespace(), None)  # type: ignore[arg-type]
     for tab in tabs:
@@ -60,7 +60,7 @@ def add(uploads: MemoryUploadedFileManager, session: str, size: int = 10) -> Non
     uploads.add_file(session, UploadedFileRec(f"of {size}", "a.run", "text/plain", b"x" * size))
 
 
-def test_files_of_a_tab_are_kept_until_it_cannot_come_back(
+def test_uploads_are_kept_until_the_tab_expires(
     monkeypatch: pytest.MonkeyPatch, uploads: MemoryUploadedFileManager
 ) -> None:
     tab = Tab("closed")
@@ -71,13 +71,11 @@ def test_files_of_a_tab_are_kept_until_it_cannot_come_back(
     assert set(uploads.file_storage) == {"closed"} and not tab.ended
     serve(monkeypatch, uploads, -1, tab)
     release_sessions()
-    # What a screen made of its files goes, too.
+    # Session data made from the files is released, too.
     assert not uploads.file_storage and tab.ended and not tab.session_state
 
 
-def test_files_that_were_imported_make_room_for_others(
-    monkeypatch: pytest.MonkeyPatch, uploads: MemoryUploadedFileManager
-) -> None:
+def test_imported_upload_is_released(monkeypatch: pytest.MonkeyPatch, uploads: MemoryUploadedFileManager) -> None:
     monkeypatch.setattr(
         streamlit_bridge, "get_script_run_ctx", lambda: SimpleNamespace(session_id="mine", uploaded_file_mgr=uploads)
     )
@@ -87,9 +85,7 @@ def test_files_that_were_imported_make_room_for_others(
     assert list(uploads.file_storage["mine"]) == ["of 20"] and list(uploads.file_storage["other"]) == ["of 10"]
 
 
-def test_room_is_kept_for_uploads_that_are_on_their_way(
-    monkeypatch: pytest.MonkeyPatch, uploads: MemoryUploadedFileManager
-) -> None:
+def test_uploads_in_progress_reserve_space(monkeypatch: pytest.MonkeyPatch, uploads: MemoryUploadedFileManager) -> None:
     monkeypatch.setenv("EXAM_LIMIT_UPLOAD", "600")
     monkeypatch.setenv("EXAM_LIMIT_UPLOADS", "1000")
     serve(monkeypatch, uploads, HOUR, Tab("one"), Tab("other"))
@@ -118,7 +114,7 @@ def test_room_is_kept_for_uploads_that_are_on_their_way(
 
     async def tried() -> None:
         first = asyncio.create_task(put("one", content_length="600"))
-        # One that does not say how long it is takes what a file may have.
+        # An upload of undeclared length reserves the limit of a file.
         second = asyncio.create_task(put("other", transfer_encoding="chunked"))
         while len(waiting) < 2:
             await asyncio.sleep(0)
@@ -128,7 +124,7 @@ def test_room_is_kept_for_uploads_that_are_on_their_way(
         for event in waiting:
             event.set()
         assert [await first, await second] == [204, 204]
-        # What arrived counts as it is kept.
+        # A completed upload counts with its stored size.
         add(uploads, "one", 500)
         assert await put("one", content_length="501") == 413
         waiting.clear()
@@ -148,7 +144,7 @@ Write = Callable[[str | None], None]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """A function that gives the server a file of secrets with this content; None for no file."""
+    """Return a function that writes the server's secrets file, or removes it for None."""
     path = tmp_path / "secrets.toml"
     asked = config.get_option
     monkeypatch.setattr(config, "get_option", lambda name: [str(path)] if name == "secrets.files" else asked(name))
@@ -165,8 +161,8 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     return write
 
 
-def test_secrets_that_cannot_be_read_are_not_taken_for_none(write: Write, tmp_path: Path) -> None:
-    """Else a slip of the pen in them would open the server to everybody, with every right."""
+def test_unreadable_secrets_are_refused(write: Write, tmp_path: Path) -> None:
+    """Otherwise a typo in the secrets would give everyone full access."""
     write(None)
     assert not login.is_required() and dict(visitor.server_secrets()) == {}
     write(AUTH)
@@ -176,14 +172,14 @@ def test_secrets_that_cannot_be_read_are_not_taken_for_none(write: Write, tmp_pa
     for ask in asks:
         with refusal("secrets-unreadable", "secrets.toml"):
             ask()
-    # A folder, as an older compose file made one where the file was forgotten.
+    # An older compose file created a folder if the file was missing.
     write(None)
     (tmp_path / "secrets.toml").mkdir()
     with refusal("secrets-unreadable", "secrets.toml"):
         login.is_required()
 
 
-def test_where_a_login_is_demanded_nobody_comes_in_without_one(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demanded_login_needs_auth_settings(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     write(None)
     login.can_log_in()
     monkeypatch.setenv(login.DEMAND_VARIABLE, "1")
@@ -208,7 +204,7 @@ UPGRADE = {
 
 
 def status(server: Server, path: str, **headers: str) -> int:
-    """What the server answers to a request on the loopback interface."""
+    """Return the status of a request on the loopback interface."""
     port = urlsplit(server.address).port
     connection = http.client.HTTPConnection("localhost", port, timeout=60)
     try:
@@ -218,24 +214,24 @@ def status(server: Server, path: str, **headers: str) -> int:
         connection.close()
 
 
-def test_a_page_of_another_site_opens_no_session(server: Server) -> None:
+def test_other_origins_cannot_open_a_session(server: Server) -> None:
     assert status(server, "/_stcore/stream", Origin=server.address, **UPGRADE) == 101
     assert status(server, "/_stcore/stream", Origin="http://evil.example", **UPGRADE) == 403
-    # Cookies are the same for all ports of a host, and other programs of this computer serve pages, too.
+    # All ports of a host share cookies, and other programs on this computer may serve pages.
     port = urlsplit(server.address).port
     for origin in f"http://localhost:{port + 1}", "http://localhost", f"http://127.0.0.1:{port}", "null", "http://[":
         assert status(server, "/_stcore/stream", Origin=origin, **UPGRADE) == 403, origin
         assert status(server, "/_stcore/metrics", Origin=origin) == 403, origin
 
 
-def test_a_page_whose_name_was_pointed_here_opens_no_session(server: Server) -> None:
+def test_rebound_host_name_cannot_open_a_session(server: Server) -> None:
     port = urlsplit(server.address).port
     assert status(server, "/_stcore/stream", Origin=server.address, Host=f"evil.example:{port}", **UPGRADE) == 403
     there = f"evil.example:{port}"
     assert status(server, "/_stcore/stream", Origin=f"http://{there}", Host=there, **UPGRADE) == 403
 
 
-def test_nothing_is_shown_under_the_name_of_another_host(server: Server) -> None:
+def test_requests_under_foreign_host_names_are_refused(server: Server) -> None:
     port = urlsplit(server.address).port
     paths = "/", "/question_bank", "/static/none.js", "/media/0", "/healthz", "/_stcore/metrics", "/_stcore/health"
     for path in *paths, "/api/v1/status":
@@ -245,7 +241,7 @@ def test_nothing_is_shown_under_the_name_of_another_host(server: Server) -> None
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux lists its sockets there")
-def test_it_listens_on_the_loopback_interface_alone(server: Server) -> None:
+def test_server_listens_only_on_loopback(server: Server) -> None:
     port = f"{urlsplit(server.address).port:04X}"
     listening = {
         place.split(":")[0]
@@ -264,14 +260,14 @@ class Clock:
 
 
 def made(manager: MediaFileManager, data: bytes, name: str = "a.qrels") -> str:
-    """Click on a button for a file: its name in the storage. Then other runs of the app end."""
+    """Generate a download, end other runs of the app, and return the file's storage name."""
     url = manager.execute_deferred(manager.add_deferred(lambda: data, "text/plain", "1.1", name))
     for _ in range(3):
         manager.remove_orphaned_files()
     return url.rsplit("/", 1)[1]
 
 
-def test_a_file_outlasts_the_runs_of_others_and_not_its_time() -> None:
+def test_download_survives_other_runs_until_it_expires() -> None:
     clock = Clock()
     storage = LastingFiles("/media", clock)
     manager = MediaFileManager(storage)
@@ -284,7 +280,7 @@ def test_a_file_outlasts_the_runs_of_others_and_not_its_time() -> None:
         storage.get_file(first)
 
 
-def test_large_files_that_differ_in_few_places_are_two() -> None:
+def test_large_files_with_small_differences_stay_separate() -> None:
     storage = LastingFiles("/media", Clock())
     manager = MediaFileManager(storage)
     before = b"q1 0 p1 3\n" * 200_000
@@ -293,7 +289,7 @@ def test_large_files_that_differ_in_few_places_are_two() -> None:
     assert storage.get_file(made(manager, after)).content == after
 
 
-def test_files_that_nobody_fetched_do_not_pile_up() -> None:
+def test_oldest_unfetched_files_are_dropped() -> None:
     storage = LastingFiles("/media", Clock())
     manager = MediaFileManager(storage)
     names = [made(manager, bytes([number]) * (MOST // 2)) for number in range(4)]

@@ -1,4 +1,4 @@
-"""The screens for review: changes between states, two freezes of a target, export, and activity."""
+"""The review screens: changes between states, target freezes, export, and activity."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def put_one_version(project: Project) -> None:
 
 
 def put_two_versions(project: Project) -> None:
-    """The same with a second bank version: one question reworded, one retired."""
+    """Add a second bank version: one question reworded, one retired."""
     put_one_version(project)
     bank.save_version(
         project, [replace(BANK[0], text=MARKUP), replace(BANK[2], active=False)], "after the meeting", "bob"
@@ -94,7 +94,7 @@ def linked(app: AppTest) -> list[tuple[str, str]]:
 
 
 def flips(app: AppTest) -> Any:
-    """What the part with the labels that differ shows."""
+    """Return the data of the list of differing labels."""
     return holds(app, "flips")
 
 
@@ -102,19 +102,17 @@ _acts = itertools.count(1)
 
 
 def act(app: AppTest, do: str, **said: object) -> AppTest:
-    """Do something in that part, as the browser reports it."""
+    """Send an action of the list of differing labels."""
     return tell(app, "flips", "acts", [{"id": next(_acts), "do": do, **said}])
 
 
 def listed(app: AppTest) -> str:
-    """The text about what was published last."""
+    """Return the text about the latest publication."""
     return note(app, next(key for key in boxes(app) if key.startswith("publication ")))
 
 
 class TestChanges:
-    def test_the_two_newest_versions_are_compared_at_first_and_each_label_says_why_and_leads_to_its_passage(
-        self, shared: Project
-    ) -> None:
+    def test_newest_versions_are_compared_and_labels_are_explained(self, shared: Project) -> None:
         app = visit("changes")
         assert metric(app, "metric differing") == "2"
         assert [one["name"] for one in flips(app)["causes"]] == ["reworded", "retired"]
@@ -135,7 +133,7 @@ class TestChanges:
         assert app.title[0].value == "Passages"
         assert app.query_params["passage"] in ("p1", ["p1"])
 
-    def test_labels_that_rest_on_a_part_are_told_and_marked(self, shared: Project) -> None:
+    def test_partial_labels_are_counted_and_marked(self, shared: Project) -> None:
         app = visit("changes")
         assert numbers(note(app, "partial-labels")) == [2]
         assert "grading" in [page for page, _ in linked(app)]
@@ -144,7 +142,7 @@ class TestChanges:
         assert not shows(app, "partial-labels")
         assert "no-flips" in boxes(app)
 
-    def test_what_an_older_version_lacks_is_not_looked_for_where_the_newest_is_graded(self, small: Project) -> None:
+    def test_gaps_of_an_older_version_do_not_link_to_grading(self, small: Project) -> None:
         first = bank.list_questions(small)[0]
         bank.save_version(small, [replace(first, text="What is new of A?")], "reworded", "ann")
         bank.save_version(small, [first], "as it was", "ann")
@@ -152,7 +150,7 @@ class TestChanges:
         assert numbers(note(app, "partial-labels")) == [2]
         assert numbers(note(app, "grade-older-version")) == [2] and "grading" not in [page for page, _ in linked(app)]
 
-    def test_the_address_names_both_states(self, edited: Project) -> None:
+    def test_url_names_both_states(self, edited: Project) -> None:
         labels.add_override(edited, "q1/b", "p2", 0, "says nothing", "ann")
         app = visit("changes", from_version="2", to_version="2", from_overrides="no")
         assert metric(app, "metric differing") == "1"
@@ -164,12 +162,12 @@ class TestChanges:
         app.query_params["from-overrides"] = "yes"
         assert shows(sound(app.run()), "same-states")
 
-    def test_what_differs_between_the_states_is_marked(self, shared: Project) -> None:
+    def test_states_show_their_min_ratings(self, shared: Project) -> None:
         app = visit("changes", from_version="1", to_version="2", to_tau="3")
         assert numbers(note(app, "state from"))[-1] == 4
         assert numbers(note(app, "state to"))[-1] == 3
 
-    def test_another_state_is_chosen_where_it_is_said(self, shared: Project) -> None:
+    def test_states_are_changed_in_place(self, shared: Project) -> None:
         app = visit("changes")
         app.selectbox("from-version").set_value(2)
         app.selectbox("from-tau").set_value(2)
@@ -178,13 +176,13 @@ class TestChanges:
         assert app.query_params["from-tau"] == "2"
         assert metric(app, "metric differing") == "0"
         assert numbers(note(app, "state from"))[-1] == 2
-        # A narrow window hides the choices until somebody asks for them: none is lost.
+        # A narrow window hides the choices until they are opened. They keep their values.
         for opened in (True, False):
             app.session_state["from-state"] = opened
             app = sound(app.run())
             assert app.selectbox("from-tau").value == 2
 
-    def test_whoever_comes_back_from_a_passage_compares_what_they_compared(self, shared: Project) -> None:
+    def test_comparison_is_kept_when_returning_from_a_passage(self, shared: Project) -> None:
         app = visit("changes")
         app.selectbox("from-version").set_value(2)
         app.selectbox("to-tau").set_value(2)
@@ -192,7 +190,7 @@ class TestChanges:
         before = sound(app.run()).query_params.copy()
         sound(app.switch_page("pages/passages.py").run())
         app.query_params.clear()
-        # So the browser notes the screen that a link leads away from.
+        # The browser records the screen with these parameters when a link leads away from it.
         app.query_params.update(query="q1", passage="p1")
         sound(app.switch_page("pages/changes.py").run())
         assert (app.selectbox("from-version").value, app.selectbox("to-tau").value) == (2, 2)
@@ -205,43 +203,43 @@ class TestChanges:
             "Leaderboard",
             ["Leaderboard"],
         )
-        # Whoever comes by a link or the menu compares the newest ones.
+        # Opening the screen by a link or the menu compares the newest versions.
         sound(app.switch_page("pages/passages.py").run())
         app.query_params.clear()
         assert sound(app.switch_page("pages/changes.py").run()).selectbox("from-version").value == 1
 
-    def test_a_cause_and_a_query_can_be_singled_out_and_both_filters_may_fit_nothing(self, shared: Project) -> None:
+    def test_labels_are_filtered_by_cause_and_query(self, shared: Project) -> None:
         app = act(visit("changes"), "cause", name="retired")
         assert numbers(flips(app)["count"]) == [1]
         assert [(row["before"], row["after"]) for row in flips(app)["rows"]] == [(3, None)]
         assert numbers(flips(visit("changes", cause="retired"))["count"]) == [1]
-        # Of the states that were compared the address still says so once it says more.
+        # The URL still names the compared states when it gets a filter.
         assert [app.query_params[f"{side}-version"] for side in ("from", "to")] == ["1", "2"]
         assert numbers(flips(act(app, "cause", name=""))["count"]) == [2]
         app = act(act(app, "cause", name="retired"), "query", name="q1")
         assert (numbers(flips(app)["count"]), flips(app)["rows"]) == ([0], [])
 
-    def test_labels_come_in_pages(self, project: Project) -> None:
+    def test_labels_are_paged(self, project: Project) -> None:
         passages = [f"p{i:02}" for i in range(15)]
         fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
         app = visit("changes", from_version="0", to_version="1")
         assert (flips(app)["page"], flips(app)["pages"], len(flips(app)["rows"])) == (1, 2, 12)
         assert len(flips(act(app, "page", to=2))["rows"]) == 3
 
-    def test_the_questions_show_their_words_before_and_after_as_text(self, shared: Project) -> None:
+    def test_question_changes_are_shown_as_escaped_differences(self, shared: Project) -> None:
         app = visit("changes", differs="Questions")
         assert "<del>What is A?</del>" in html(app)
         assert "&lt;" in html(app)
         assert "<b>x</b>" not in html(app)
         assert numbers(note(app, "moves"))[-1:] == [1] or 1 in numbers(note(app, "moves"))
 
-    def test_the_boards_stand_side_by_side(self, shared: Project) -> None:
+    def test_leaderboard_changes_list_every_run(self, shared: Project) -> None:
         app = visit("changes", differs="Leaderboard")
         table = app.dataframe[0].value.set_index("Run")
         assert set(table.index) == set(RUNS)
         assert table.loc["z", "Rank change"] in ("", "▲ 1", "▼ 1", "▲ 2", "▼ 2")
 
-    def test_states_that_differ_in_no_label_or_give_no_leaderboard_say_so(self, small: Project) -> None:
+    def test_states_without_differences_are_reported(self, small: Project) -> None:
         app = visit("changes")
         assert shows(app, "same-states")
         assert not app.error
@@ -252,22 +250,20 @@ class TestChanges:
         app = visit("changes")
         assert "no-flips-so-far" in boxes(app)
 
-    def test_an_address_that_names_nothing_known_falls_back(self, shared: Project) -> None:
+    def test_unknown_url_values_fall_back_to_defaults(self, shared: Project) -> None:
         app = visit("changes", from_version="77", from_grader="nobody", to_tau="9", cause="Magic")
         assert metric(app, "metric differing") == "2"
 
 
 class TestExport:
-    def test_the_gate_says_what_is_missing_and_where_to_grade_it(self, shared: Project) -> None:
+    def test_incomplete_export_reports_gaps_and_links_to_grading(self, shared: Project) -> None:
         app = visit("export")
         assert (metric(app, "metric graded"), metric(app, "metric partial")) == ("50%", "2")
         assert not note(app, "complete")
         assert "grading" in [page for page, _ in linked(app)]
         assert "download test.qrels" in downloads(app)
 
-    def test_complete_labels_pass_the_gate_and_every_file_is_offered_also_in_forms_of_other_tools(
-        self, small: Project
-    ) -> None:
+    def test_complete_export_offers_all_files_and_formats(self, small: Project) -> None:
         app = visit("export")
         assert numbers(note(app, "complete"))[0] == 5
         assert not app.warning
@@ -281,14 +277,14 @@ class TestExport:
         assert endings.count("zip") == 1
         assert {"jsonl", "csv", "gz", "tsv", "tex"} <= set(endings)
 
-    def test_failed_pairs_and_stale_overrides_are_named(self, small: Project) -> None:
+    def test_failed_pairs_and_stale_overrides_are_linked(self, small: Project) -> None:
         labels.add_override(small, "q1/a", "p2", 4, "it names A", "ann")
         bank.save_version(small, [replace(BANK[0], text="Who is A?")], "a person", "bob")
         grade(small, {("Who is A?", "p1"): None, ("Who is A?", "p2"): 1}, SPEC)
         app = visit("export")
         assert any("overridden=true" in query for _, query in linked(app)) and "grading" in dict(linked(app))
 
-    def test_publishing_records_who_and_why_and_lists_it_and_a_bundle_names_its_files(self, small: Project) -> None:
+    def test_publications_record_author_and_note_and_list_files(self, small: Project) -> None:
         app = visit("export")
         named(app.text_input, "publication note").set_value(f"first {MARKUP}")
         named(app.button, "publish").click()
@@ -307,14 +303,14 @@ class TestExport:
         shown = plain_texts(app)
         assert re.search(r"Bundle: README.txt \([\d.]+ K?B\), .*test\.qrels \(\d+ B\)", shown)
 
-    def test_what_is_taken_away_is_on_record(self, small: Project) -> None:
+    def test_export_is_recorded_in_activity(self, small: Project) -> None:
         content = exporting.record_export(small, "ann", "bank", "b.csv", lambda: "text")
         assert content == b"text"
         assert list_actions(small).acts[0].said == "exported the question bank as b.csv"
 
 
 class TestActivity:
-    def test_acts_are_shown_as_text_newest_first_and_each_leads_to_its_object(self, edited: Project) -> None:
+    def test_actions_are_escaped_newest_first_and_linked(self, edited: Project) -> None:
         labels.add_override(edited, "q1/b", "p2", 0, MARKUP, "cora")
         app = visit("activity")
         shown = html(app)
@@ -327,7 +323,7 @@ class TestActivity:
         assert found[1][0] == "changes"
         assert "from-version=1&to-version=2" in found[1][1]
 
-    def test_acts_are_filtered_and_the_filter_can_be_cleared(self, shared: Project) -> None:
+    def test_actions_are_filtered_and_filters_cleared(self, shared: Project) -> None:
         app = visit("activity", who="bob")
         assert numbers(note(app, "acts-found")) == [1]
         named(app.button, "clear filters").click()
@@ -338,7 +334,7 @@ class TestActivity:
         assert shows(app, "no-act-fits")
 
 
-def test_the_zip_of_runs_keeps_names_apart_and_unpackable(project: Project) -> None:
+def test_runs_zip_has_unique_and_safe_names(project: Project) -> None:
     fill(project, BANK, GRADES, {"../up": {"q1": ["p1"]}, "..\\up": {"q1": ["p2"]}, "Ünï": {"q1": ["p1"]}})
     with zipfile.ZipFile(io.BytesIO(exporting.runs_zip(project))) as archive:
         assert archive.namelist() == ["_up-2.run", "_up.run", "Ünï.run"]
@@ -346,7 +342,7 @@ def test_the_zip_of_runs_keeps_names_apart_and_unpackable(project: Project) -> N
 
 
 OLD_NAME = "Two freezes of a target"
-"""What the address called this view once."""
+"""Former name of this view in URLs."""
 
 
 def put_freezes(project: Project) -> None:
@@ -368,7 +364,7 @@ def put_freezes(project: Project) -> None:
             end_freeze(cursor, key, None, 3, failed)
 
 
-def test_two_freezes_are_chosen_and_lead_down_to_passages(project: Project) -> None:
+def test_freezes_are_compared_down_to_passages(project: Project) -> None:
     put_freezes(project)
     app = visit("changes", compared=OLD_NAME)
     chosen = [named(app.selectbox, key).value for key in ("freeze-from", "freeze-to", "freeze-by")]
@@ -379,7 +375,7 @@ def test_two_freezes_are_chosen_and_lead_down_to_passages(project: Project) -> N
     assert shows(app, "about-freezes stays")
     assert shows(app, "about-freezes", "tuesday", 1)
     (table,) = app.dataframe
-    # The query that lost comes first and is open.
+    # The query with the loss comes first and is open.
     assert table.value["Query"].tolist() == ["words of q1", "words of q3"]
     assert named(app.selectbox, "freeze-query").value == "q1"
     shown = html(app)
@@ -390,7 +386,7 @@ def test_two_freezes_are_chosen_and_lead_down_to_passages(project: Project) -> N
     assert shows(same, "same-freezes")
 
 
-def test_without_freezes_nothing_is_said_of_them(project: Project) -> None:
+def test_single_freeze_is_not_compared(project: Project) -> None:
     put_freezes(project)
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM freezes WHERE name = 'monday'")
@@ -407,7 +403,7 @@ def judgments(path: Path) -> list[tuple[str, int]]:
         project.close()
 
 
-def test_what_an_import_replaces_needs_a_tick_and_activity_brings_it_back(tmp_path: Path) -> None:
+def test_replacing_import_needs_confirmation_and_can_be_undone(tmp_path: Path) -> None:
     path = tmp_path / "p.duckdb"
     project = new_project(path)
     fill(project, [], {}, {"sys": {"q1": ["p1", "p2"]}})
@@ -431,7 +427,7 @@ def test_what_an_import_replaces_needs_a_tick_and_activity_brings_it_back(tmp_pa
     assert newest.act == "bring back" and numbers(newest.said)[0] == 2 and "nist" in newest.said
     assert replacing.brought_back and not newest.brought_back
     project.close()
-    # What was brought back has no button any more; that act itself can be taken back.
+    # An undone action has no button. The undo itself can be undone.
     assert [button.key for button in app.button if button.key and button.key.startswith("bring back")] == [
         f"bring back {newest.key}"
     ]

@@ -1,4 +1,4 @@
-"""Roles and several assessors on the screens: rights, names, claiming, assigning and adjudication."""
+"""Roles and multiple assessors on the screens: rights, names, claims, assignments and adjudication."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 @pytest.fixture
 def log_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
-    """Let the browser be that of somebody who is logged in; None for nobody."""
+    """Return a function that simulates a login by name, or no login for None."""
     monkeypatch.setattr(visitor, "server_secrets", lambda: {"auth": {"client_id": "x"}})
 
     def be(name: str | None, **claims: Any) -> None:
@@ -86,26 +86,26 @@ def log_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
 
 
 def everything(app: AppTest) -> str:
-    """All that is sent to the browser."""
+    """Return all data that is sent to the browser."""
     return "\n".join(str(element.proto) for element in [*app.main, *app.sidebar])
 
 
 def done_of(app: AppTest) -> list[tuple[int, list[float]]]:
-    """How far the work of an assessor is: percent, and how many of how many queries are done."""
+    """Return an assessor's progress: percent, then numbers of done and assigned queries."""
     return [(one.proto.value, numbers(one.proto.text)) for one in app.get("progress")]
 
 
 def menu(app: AppTest) -> set[str]:
-    """The entries of the menu."""
+    """Return the labels of the menu entries."""
     return {element.proto.label for element in app.sidebar.get("page_link")}
 
 
 def tabs(app: AppTest) -> list[str]:
-    """The screens that the tabs lead to."""
+    """Return the screens that the tabs link to."""
     return [element.proto.page for element in boxes(app)["tabs"].get("page_link")]
 
 
-def test_a_viewer_sees_boards_and_is_told_so_elsewhere(shared: Project, log_in: Callable[..., None]) -> None:
+def test_viewer_sees_only_scores(shared: Project, log_in: Callable[..., None]) -> None:
     log_in("vera")
     for screen in SCREENS:
         app = visit(screen)
@@ -116,14 +116,14 @@ def test_a_viewer_sees_boards_and_is_told_so_elsewhere(shared: Project, log_in: 
         if screen in FOR_VIEWERS:
             assert not app.error, screen
             if screen != "measures":
-                # Graded share of nDCG@10 and bank version; the disagreements and the links are for assessors.
+                # Viewers see the graded share and bank version, but no disagreements or links.
                 assert numbers(note(app, "readiness")) == ([1] if screen == "leaderboard" else [94, 10, 1])
                 assert not boxes(app)["readiness"].get("page_link")
         else:
             check_refused(app, "role-needed", "vera", "viewer", "Olga O.")
 
 
-def test_a_viewer_gets_no_passage_by_a_link_into_a_board(shared: Project, log_in: Callable[..., None]) -> None:
+def test_viewer_gets_no_passages_on_the_leaderboard_screen(shared: Project, log_in: Callable[..., None]) -> None:
     log_in("vera")
     app = tell(tell(visit("leaderboard"), "systems", "open", "good"), "systems", "ask", "q1")
     assert holds(app, "systems")["detail"]["passages"] is None
@@ -133,9 +133,7 @@ def test_a_viewer_gets_no_passage_by_a_link_into_a_board(shared: Project, log_in
         assert not [secret for secret in SECRETS if secret in everything(app)], view
 
 
-def test_an_assessor_sees_all_but_the_people_and_an_organizer_those_too(
-    shared: Project, log_in: Callable[..., None]
-) -> None:
+def test_only_organizers_see_the_people_screen(shared: Project, log_in: Callable[..., None]) -> None:
     log_in("asta")
     app = visit("activity")
     assert menu(app) == set(MENU) and not tabs(app)
@@ -148,7 +146,7 @@ def test_an_assessor_sees_all_but_the_people_and_an_organizer_those_too(
     assert shows(app, "signed-in", "Olga O.", "organizer")
 
 
-def test_somebody_without_a_role_sees_nothing_of_the_project(shared: Project, log_in: Callable[..., None]) -> None:
+def test_person_without_a_role_sees_no_project_data(shared: Project, log_in: Callable[..., None]) -> None:
     log_in("stray")
     for screen in ("home", "leaderboard", "question_bank"):
         app = visit(screen)
@@ -157,9 +155,7 @@ def test_somebody_without_a_role_sees_nothing_of_the_project(shared: Project, lo
         assert not [secret for secret in ("good", *SECRETS) if secret in everything(app)]
 
 
-def test_who_is_not_logged_in_or_no_longer_sees_nothing_but_the_way_in(
-    shared: Project, log_in: Callable[..., None]
-) -> None:
+def test_missing_or_expired_login_shows_only_the_login_button(shared: Project, log_in: Callable[..., None]) -> None:
     for claims in None, {"iat": 0}, {"iat": None}:
         log_in(None) if claims is None else log_in("olga", **claims)
         app = visit("leaderboard")
@@ -168,20 +164,20 @@ def test_who_is_not_logged_in_or_no_longer_sees_nothing_but_the_way_in(
         assert "good" not in everything(app) and not app.sidebar.get("page_link")
 
 
-def test_a_server_without_the_package_for_logins_says_so(shared: Project, log_in: Callable[..., None]) -> None:
+def test_missing_login_package_is_reported(shared: Project, log_in: Callable[..., None]) -> None:
     log_in(None)
     app = press(visit("home"), "log in")
     assert errors(app) == ["not-logged-in", "no-logins"]
 
 
-def test_a_login_is_older_than_allowed_after_half_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_login_expires_after_twelve_hours_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not login.is_expired({"iat": 1000}, 1000 + 11.9 * 3600)
     assert login.is_expired({"iat": 1000}, 1000 + 12.1 * 3600)
     monkeypatch.setenv(login.HOURS_VARIABLE, "1")
     assert login.is_expired({"iat": 1000}, 1000 + 1.1 * 3600)
 
 
-def test_of_several_providers_each_has_its_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_login_provider_has_its_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         visitor, "server_secrets", lambda: {"auth": {"ours": {"client_id": "a"}, "other": {"client_id": "b"}}}
     )
@@ -191,7 +187,7 @@ def test_of_several_providers_each_has_its_own_client(monkeypatch: pytest.Monkey
         assert not login.is_for_this_app({"provider": provider, "aud": audience})
 
 
-def test_what_is_done_is_recorded_under_the_login(project: Project, log_in: Callable[..., None]) -> None:
+def test_actions_are_recorded_under_the_login_name(project: Project, log_in: Callable[..., None]) -> None:
     put(project)
     log_in("olga")
     app = visit("people")
@@ -206,7 +202,7 @@ def test_what_is_done_is_recorded_under_the_login(project: Project, log_in: Call
     assert project.rows("SELECT author FROM activity ORDER BY activity_key DESC LIMIT 1") == [("Olga O.",)]
 
 
-def test_people_are_changed_undone_and_removed_on_their_screen(project: Project, log_in: Callable[..., None]) -> None:
+def test_people_screen_changes_and_removes_people(project: Project, log_in: Callable[..., None]) -> None:
     put(project)
     log_in("olga")
     app = visit("people")
@@ -228,7 +224,7 @@ def test_people_are_changed_undone_and_removed_on_their_screen(project: Project,
     assert "vera@x.org" not in project.members()
 
 
-def test_a_role_that_changes_while_somebody_works_counts_at_once(project: Project, log_in: Callable[..., None]) -> None:
+def test_role_change_applies_on_the_next_run(project: Project, log_in: Callable[..., None]) -> None:
     put(project)
     log_in("asta")
     app = visit("question_bank")
@@ -239,17 +235,15 @@ def test_a_role_that_changes_while_somebody_works_counts_at_once(project: Projec
     assert not [secret for secret in SECRETS if secret in everything(app)]
 
 
-def test_an_assessor_begins_with_their_work_and_says_what_is_done(
-    project: Project, log_in: Callable[..., None]
-) -> None:
+def test_assessor_starts_at_assigned_work_and_marks_it_done(project: Project, log_in: Callable[..., None]) -> None:
     put(project)
     set_guidelines(project, "Read the *whole* passage.", "shell")
     log_in("asta")
     app = visit("home")
-    # Of the two queries one is theirs.
+    # One of the two queries is assigned to asta.
     assert done_of(app) == [(0, [0, 1])]
     assert "Read the *whole* passage." in [text.value for text in app.text]
-    # One who goes on to Home stays there.
+    # After moving on to Home, the assessor stays there.
     (door,) = holds(sound(app.run()), "door curate")["panels"]
     assert door["to"].startswith("question_bank?")
     app = visit("my_work")
@@ -262,9 +256,7 @@ def test_an_assessor_begins_with_their_work_and_says_what_is_done(
     assert done_queries(project) == {}
 
 
-def test_who_else_is_in_a_query_and_the_guidelines_stand_beside_the_passage(
-    project: Project, log_in: Callable[..., None]
-) -> None:
+def test_passages_show_guidelines_and_other_people_present(project: Project, log_in: Callable[..., None]) -> None:
     put(project)
     set_guidelines(project, "Only what is *said*.", "shell", "q1")
     log_in("olga")
@@ -277,13 +269,13 @@ def test_who_else_is_in_a_query_and_the_guidelines_stand_beside_the_passage(
     assert not shows(visit("passages", query="q2", passage="p5"), "others-here")
 
 
-def test_what_others_saved_is_told_and_shown_when_one_asks_for_it(
+def test_changes_saved_by_others_are_announced(
     project: Project, log_in: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(project)
     log_in("asta")
     assert not shows(visit("home"), "news-of-others")
-    # What the part of the screen sees that looks again after a while.
+    # Simulate the fragment that checks for changes after a while.
     monkeypatch.setattr(people_here, "latest_act", lambda found: 0)
     app = visit("home")
     assert shows(app, "news-of-others", "shell", "tester")
@@ -294,7 +286,7 @@ def test_what_others_saved_is_told_and_shown_when_one_asks_for_it(
     assert acted_since(project, latest_act(project) - 2, "asta") == ["Olga O."]
 
 
-def test_one_person_on_localhost_sees_everything_and_gives_their_name(shared: Project) -> None:
+def test_local_use_without_login_gives_full_access(shared: Project) -> None:
     app = visit("people")
     assert menu(app) == set(MENU)
     assert shows(app, "no-logins")
@@ -309,7 +301,7 @@ def put_double(project: Project) -> None:
     assign_double(project, "q1", "olga", ["bo"])
 
 
-def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in: Callable[..., None]) -> None:
+def test_differing_judgments_are_adjudicated(project: Project, log_in: Callable[..., None]) -> None:
     put_double(project)
     log_in("asta")
     press(visit("my_work"), "claim")
@@ -317,7 +309,7 @@ def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in:
     for name, value in ("asta", 1), ("bo", 3):
         judging.judge_passage(project.acting_as(f"{name}@x.org"), "q1", "p1", value, name)
     assert shows(nothing := visit("adjudication"), "nothing-to-decide")
-    # Who may not assign queries is not sent there.
+    # People who may not assign queries get no link to assigning.
     assert links(nothing) == []
     assert not shows(visit("passages", query="q1", passage="p1"), "given-values")
     log_in("olga")
@@ -333,7 +325,7 @@ def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in:
     assert shows(app, "nothing-listed")
 
 
-def test_a_sample_that_one_claimed_is_listed_by_itself(project: Project, log_in: Callable[..., None]) -> None:
+def test_claimed_sample_is_listed_separately(project: Project, log_in: Callable[..., None]) -> None:
     put_small(project)
     for name, role in ("olga", "organizer"), ("asta", "assessor"), ("bo", "assessor"):
         set_member(project, f"{name}@x.org", role, "shell")
@@ -349,14 +341,14 @@ def test_a_sample_that_one_claimed_is_listed_by_itself(project: Project, log_in:
     assert sorted((card["query"], card["passage"]) for card in listed["cards"]) == [("q1", "p1"), ("q1", "p3")]
     for passage_id in ("p1", "p3"):
         judging.judge_passage(project.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
-    # What is next after it is not in the sample, and so not listed as it.
+    # The next task is outside the sample, so its link does not select the sample.
     (title, *_) = (one.proto for one in visit("my_work").get("page_link") if "query=q1" in one.proto.query_string)
     assert "assigned" not in title.query_string
 
 
 @pytest.fixture
 def differing(project: Project) -> Project:
-    """A project in which two people gave different judgments of two passages, to be decided by whoever is here."""
+    """Return a project in which two people judged two passages differently, ready for adjudication."""
     put_differing(project)
     return project
 
@@ -373,7 +365,7 @@ def give_reason(app: AppTest, words: str) -> None:
     named(app.text_input, "reason").set_value(words)
 
 
-def test_a_decision_is_kept_where_one_goes_on_before_the_server_has_heard_of_it(differing: Project) -> None:
+def test_decision_is_saved_if_the_next_case_opens_at_once(differing: Project) -> None:
     app = visit("adjudication")
     assert holds(app, "place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
     give_reason(app, "by the guidelines")
@@ -384,7 +376,7 @@ def test_a_decision_is_kept_where_one_goes_on_before_the_server_has_heard_of_it(
     assert app.query_params["passage"] == "p2"
 
 
-def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(differing: Project) -> None:
+def test_queued_keys_apply_to_the_case_open_at_that_time(differing: Project) -> None:
     app = visit("adjudication")
     first, second = holds(app, "deciding")["places"]
     give_reason(app, "by the guidelines")
@@ -398,7 +390,7 @@ def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(diff
     assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
     assert len(list_decisions(differing, ("q1", "p1", None))) == 1
     check_refused(app, "not-saved", 3, "p2")
-    # Whoever went on at once is told so, too: the run that found it out may have been ended.
+    # The error stays after moving on, because the run that found it may have been interrupted.
     tell(app, "deciding", "acts", [{"id": 4, "do": "open", "home": differing.name, "place": second}])
     check_refused(app, "not-saved", 3, "p2")
     give_reason(app, "by the topic's narrative")
@@ -410,13 +402,13 @@ def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(diff
     assert len(source_judgments(differing, ADJUDICATED)["q1"]) == 1
 
 
-def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Project) -> None:
+def test_link_opens_the_list_that_contains_the_case(differing: Project) -> None:
     first, second = ("q1", "p1", None), ("q1", "p2", None)
     decide_case(differing, first, 2, "by the guidelines", "olga")
     app = visit("adjudication", query="q1", passage="p1")
     assert holds(app, "deciding")["chosen"] == list(first)
     assert app.segmented_control("adjudicated state").value == "decided"
-    # Whoever chooses another list sees that one, though the address came by a link; where it is empty it says so.
+    # Choosing another list overrides the case of the link. An empty list is reported.
     app.segmented_control("adjudicated state").set_value("differs")
     assert holds(sound(app.run()), "deciding")["chosen"] == list(second)
     assert holds(app, "place")["values"]["passage"] == "p2"
@@ -425,7 +417,7 @@ def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Proj
     assert shows(visit("adjudication"), "nothing-listed")
 
 
-def test_the_address_follows_whoever_looks_at_what_is_decided(differing: Project) -> None:
+def test_url_follows_the_decided_list(differing: Project) -> None:
     decide_case(differing, ("q1", "p1", None), 2, "by the guidelines", "olga")
     app = visit("adjudication")
     assert holds(app, "place")["values"]["passage"] == "p2"
@@ -436,17 +428,17 @@ def test_the_address_follows_whoever_looks_at_what_is_decided(differing: Project
     assert holds(app, "place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
 
 
-def test_a_link_to_what_is_not_there_says_so(differing: Project) -> None:
+def test_link_to_an_unlisted_case_is_reported(differing: Project) -> None:
     app = visit("adjudication", query="q1", passage="p7")
     assert shows(app, "not-listed")
     assert holds(app, "deciding")["chosen"][1] == "p1"
-    # It is said until one goes on.
+    # The warning stays until another case is opened.
     assert sound(app.run()).warning
     place = holds(app, "deciding")["places"][1]
     assert not tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": place}]).warning
 
 
-def test_after_a_decision_the_next_one_in_the_list_opens(project: Project) -> None:
+def test_next_case_opens_after_a_decision(project: Project) -> None:
     put_differing(project, passages=3)
     app = visit("adjudication", query="q1", passage="p2")
     for here, there in (("p2", "p3"), ("p3", "p1")):
@@ -458,18 +450,18 @@ def test_after_a_decision_the_next_one_in_the_list_opens(project: Project) -> No
         assert holds(app, "place")["values"]["passage"] == there
 
 
-def test_a_browser_that_is_behind_leads_nowhere_back(differing: Project) -> None:
+def test_outdated_url_does_not_reopen_the_previous_case(differing: Project) -> None:
     app = visit("adjudication")
     first, second = holds(app, "deciding")["places"]
     tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}])
     tell(app, "deciding", "acts", [{"id": 2, "do": "open", "home": differing.name, "place": first}])
-    # What it sends before it has heard of the second step names the place before.
+    # Before the browser knows the second step, it still sends the previous place.
     app.query_params["passage"] = second[1]
     sound(app.run())
     assert holds(app, "deciding")["chosen"] == first
 
 
-def test_a_decision_that_another_tab_made_meanwhile_is_not_replaced(differing: Project) -> None:
+def test_decision_from_another_tab_is_not_replaced(differing: Project) -> None:
     tabs = [visit("adjudication"), visit("adjudication")]
     for value, app in enumerate(tabs, 2):
         give_reason(app, f"reason {value}")
@@ -478,7 +470,7 @@ def test_a_decision_that_another_tab_made_meanwhile_is_not_replaced(differing: P
     assert not tabs[0].error
     check_refused(tabs[1], "not-saved", 3, "p1", "reason 2")
     assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
-    # Of two keys in a row in one tab the second one corrects the first.
+    # If one tab sends two decisions in a row, the second corrects the first.
     app, (place, *_) = tabs[0], holds(tabs[0], "deciding")["places"]
     give_reason(app, "at a second look")
     acts = [{"id": n, "do": "decide", "home": differing.name, "place": place, "value": n, "over": None} for n in (1, 3)]
@@ -488,7 +480,7 @@ def test_a_decision_that_another_tab_made_meanwhile_is_not_replaced(differing: P
 
 
 @pytest.mark.browser
-def test_in_a_real_browser_keys_decide_and_go_on_faster_than_the_server_answers(
+def test_fast_keys_decide_and_open_the_next_case(
     projects: Path, server: Server, chromium_page: Page, tmp_path: Path
 ) -> None:
     project = new_project(projects / "differing.duckdb")
@@ -496,7 +488,7 @@ def test_in_a_real_browser_keys_decide_and_go_on_faster_than_the_server_answers(
     project.close()
     page = chromium_page
     go_to(page, f"{server.address}/adjudication?project=differing")
-    # Without a reason nothing can be decided: a key leads to where it is typed, and says so.
+    # A decision needs a reason. Without one, a key moves the focus to its field and shows an error.
     page.keyboard.press("2")
     expect(page.locator("[class*=st-key-reason] input")).to_be_focused()
     page.keyboard.type("by 1 ")
@@ -513,14 +505,12 @@ def test_in_a_real_browser_keys_decide_and_go_on_faster_than_the_server_answers(
     now = as_it_is_now(projects / "differing.duckdb", tmp_path)
     assert source_judgments(now, ADJUDICATED) == {"q1": {"p1": 2}}
     now.close()
-    # The next one is within reach of the keys.
+    # The reason of the next case is reachable by keyboard.
     page.keyboard.press("Tab")
     expect(page.locator("[class*=st-key-reason] input")).to_be_focused()
 
 
-def test_people_says_how_far_and_how_alike_people_are_and_what_is_late(
-    project: Project, log_in: Callable[..., None]
-) -> None:
+def test_people_screen_shows_agreement_and_releases_assessors(project: Project, log_in: Callable[..., None]) -> None:
     put_double(project)
     for name in ("asta", "bo"):
         judging.judge_passage(project, "q2", "p5", 1, name)
@@ -532,7 +522,7 @@ def test_people_says_how_far_and_how_alike_people_are_and_what_is_late(
     assert double_of(project, "q1").people == {"bo": "released"}
 
 
-def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_twice(project: Project) -> None:
+def test_people_screen_shows_progress_and_ends_double_assignments(project: Project) -> None:
     put_small(project)
     number = assign_double(project, "q1", "olga", ["asta", "bo"], passages=["p1", "p2"])
     assign_double(project, "q2", "olga", ["asta"])
@@ -540,7 +530,7 @@ def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_tw
     judging.judge_passage(project, "q2", "p5", 1, "asta")
     app = visit("people")
     words = plain_texts(app)
-    # How many of how many passages each has judged, for each query.
+    # For each query, the screen shows how many passages each person has judged.
     assert re.search(r"\basta\b\D*1\D+2\b\D*\bbo\b\D*0\D+2\b", words)
     assert re.search(r"\basta\b\D*1\D+3\b", words)
     app.button(f"end {number} now").click()
@@ -548,9 +538,7 @@ def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_tw
     assert [one.query_id for one in open_double_assignments(project)] == ["q2"]
 
 
-def test_an_organizer_who_takes_part_reads_of_the_others_that_it_is_hidden_and_no_number(
-    project: Project, log_in: Callable[..., None]
-) -> None:
+def test_participating_organizer_cannot_see_progress_of_others(project: Project, log_in: Callable[..., None]) -> None:
     put_double(project)
     set_member(project, "cleo@x.org", "assessor", "shell")
     judging.judge_passage(project, "q1", "p1", 1, "cleo")
@@ -563,20 +551,20 @@ def test_an_organizer_who_takes_part_reads_of_the_others_that_it_is_hidden_and_n
     assert "2 of 3" in words and "1 of 3" not in words
     hidden = {"asta": "hidden", "bo": "hidden", "cleo": "1"}
     assert judged_by_name(app) == hidden
-    # Whoever takes no part reads all of it.
+    # People who do not take part see all numbers.
     assert judged_of(project, double_of(project, "q2")) == ({"olga": 2, "asta": 1}, 3)
-    # What somebody gave who was released is hidden, and so is how much it is.
+    # The progress of a released person stays hidden, too.
     release_double(project, "q2", "asta", "olga")
     assert judged_by_name(visit("people")) == hidden
 
 
 def judged_by_name(people: AppTest) -> dict[str, str]:
-    """How many passages each assessor judged, as the screen says it."""
+    """Return the shown number of judged passages by assessor."""
     shown = people.dataframe[0].value
     return dict(zip(shown["Name"], shown["Passages judged"], strict=True))
 
 
-def test_anybody_can_be_asked_by_name_if_nobody_logs_in_and_assigning_needs_a_query(project: Project) -> None:
+def test_assigning_without_logins_accepts_any_name_but_needs_a_query(project: Project) -> None:
     put_small(project)
     app = visit("people")
     people = app.multiselect[0]
@@ -584,5 +572,5 @@ def test_anybody_can_be_asked_by_name_if_nobody_logs_in_and_assigning_needs_a_qu
     app = press(app, "assign")
     check_refused(app, "no-query-named")
     assert open_double_assignments(project) == []
-    # Where nothing is assigned to several people, a link leads to where it is done.
+    # If nothing is assigned twice, a link leads to assigning.
     assert links(visit("adjudication")) == ["people"]

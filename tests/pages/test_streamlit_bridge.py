@@ -1,4 +1,4 @@
-"""Each assumption about the inside of Streamlit, tested against the installed version, and the tools of browser tests.
+"""Assumptions about Streamlit internals, checked against the installed version, and the tools of browser tests.
 
 After an upgrade, the tests that fail here show what to change in `streamlit_bridge.py`.
 """
@@ -82,7 +82,7 @@ def missing(page: Page, names: set[str]) -> set[str]:
 
 
 @pytest.mark.browser
-def test_every_part_is_found_on_a_page_of_the_installed_streamlit(
+def test_every_page_part_is_found_in_installed_streamlit(
     chromium_page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = tmp_path / "gate"
@@ -119,11 +119,11 @@ def test_every_part_is_found_on_a_page_of_the_installed_streamlit(
         expect(page.locator(PARTS["idle"])).to_be_attached()
 
 
-def test_a_run_knows_that_a_person_went_back() -> None:
+def test_run_context_reports_history_navigation() -> None:
     assert "is_history_navigation" in {field.name for field in fields(ScriptRunContext)}
 
 
-def test_a_parameter_is_readable_in_the_run_that_adds_it() -> None:
+def test_added_parameter_is_readable_in_the_same_run() -> None:
     def screen() -> None:
         import streamlit as st
 
@@ -151,13 +151,11 @@ if presses.button("Act"):
     st.session_state["acts"] = st.session_state.get("acts", 0) + 1
 st.text(f"Acts: {st.session_state.get('acts', 0)}, words: {st.session_state['words']}")
 """
-"""It draws long before it comes to its button."""
+"""A page that draws for about two seconds before its button."""
 
 
 @pytest.mark.browser
-def test_a_press_is_not_lost_where_something_else_is_done_before_the_page_is_drawn(
-    chromium_page: Page, tmp_path: Path
-) -> None:
+def test_press_survives_another_input_during_drawing(chromium_page: Page, tmp_path: Path) -> None:
     script, page = tmp_path / "slow.py", chromium_page
     script.write_text(SLOW_PAGE, encoding="utf-8")
     with serving(tmp_path, tmp_path / "server.log", str(script)) as server:
@@ -170,7 +168,7 @@ def test_a_press_is_not_lost_where_something_else_is_done_before_the_page_is_dra
         expect(page.get_by_text("Acts: 1, words: more")).to_be_visible(timeout=60_000)
 
 
-def test_a_press_counts_once() -> None:
+def test_press_counts_once() -> None:
     here = PendingPresses()
     here.press("save")
     assert not here.remove("undo")
@@ -178,21 +176,21 @@ def test_a_press_counts_once() -> None:
     assert not here.remove("save")
 
 
-def test_a_press_is_forgotten_where_the_person_went_elsewhere() -> None:
+def test_press_is_forgotten_after_leaving_the_page() -> None:
     here = PendingPresses()
     here.press("save", ("Question bank", "demo"))
     assert not here.remove("save", ("Question bank", "another project"))
     assert not here.remove("save", ("Question bank", "demo"))
 
 
-def test_a_press_is_forgotten_where_a_whole_page_was_drawn_without_its_button() -> None:
+def test_press_is_forgotten_after_clearing() -> None:
     here = PendingPresses()
     here.press("save")
     here.clear()
     assert not here.remove("save")
 
 
-def test_a_press_is_forgotten_where_its_button_was_long_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_press_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     here = PendingPresses()
     now = 100.0
     monkeypatch.setattr("pages.parts.shared.presses.time.monotonic", lambda: now)
@@ -202,7 +200,7 @@ def test_a_press_is_forgotten_where_its_button_was_long_gone(monkeypatch: pytest
 
 
 class Stranger(BaseHTTPRequestHandler):
-    """Says that all is well, whatever it is asked."""
+    """Answers every GET request with status 200."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -214,7 +212,7 @@ class Stranger(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def stranger() -> Iterator[str]:
-    """The address of a server that the harness did not start."""
+    """Yield the URL of a server that the harness did not start."""
     with HTTPServer(("localhost", 0), Stranger) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -223,7 +221,7 @@ def stranger() -> Iterator[str]:
         thread.join()
 
 
-def test_a_stranger_on_the_port_is_not_taken_for_the_app(stranger: str, tmp_path: Path) -> None:
+def test_another_server_on_the_port_is_not_mistaken_for_the_app(stranger: str, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_text("Port 8501 is not available\n")
     with (
@@ -233,7 +231,7 @@ def test_a_stranger_on_the_port_is_not_taken_for_the_app(stranger: str, tmp_path
         browser.wait_until_healthy(refused, stranger, log)
 
 
-def test_an_app_that_has_its_port_is_found(stranger: str, tmp_path: Path) -> None:
+def test_app_on_its_port_is_found(stranger: str, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     log.write_text("  URL: http://localhost:8501\n")
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
@@ -241,9 +239,7 @@ def test_an_app_that_has_its_port_is_found(stranger: str, tmp_path: Path) -> Non
         process.communicate(b"\n")
 
 
-def test_a_project_that_the_shell_names_is_on_no_screen_of_a_test(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_project_variable_of_the_shell_is_not_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_PROJECT", str(tmp_path / "mine.duckdb"))
     assert "EXAM_PROJECT" not in browser.environment(tmp_path)
     assert browser.environment(tmp_path)["EXAM_PROJECTS_DIR"] == str(tmp_path)

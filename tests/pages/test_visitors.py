@@ -1,4 +1,4 @@
-"""What a visitor of a shared server may let answer: what its owner has set up, on every screen that asks a model."""
+"""Models that visitors of a shared server may use on the screens: only those that its owner offers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET = "not-for-anybody-else-0123456789"
 
 @pytest.fixture(autouse=True)
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that several people use, with a password of its own in the environment."""
+    """Simulate a shared server with secrets in its environment."""
     monkeypatch.setattr(visitor, "is_alone", lambda: False)
     for name in (*access.WELL_KNOWN, "OPENAI_BASE_URL", "EXAM_ENDPOINTS", "EXAM_MODEL_FOLDERS", "EXAM_HUB_MODELS"):
         monkeypatch.delenv(name, raising=False)
@@ -49,11 +49,11 @@ def nothing_to_type(app: AppTest) -> bool:
 
 
 def can(app: AppTest, *keys: str) -> bool:
-    """Whether a screen has a button of one of these keys."""
+    """Return whether a screen has a button with one of these keys."""
     return any(keyed(app.button, key) for key in keys)
 
 
-def test_without_an_offer_there_is_nothing_to_ask_and_nothing_to_type_on_any_screen(asked: Project) -> None:
+def test_screens_without_offered_models_have_no_model_fields(asked: Project) -> None:
     app = choose(visit("grading"), "setup", "Self-rating")
     check_refused(app, "no-model-offered")
     assert nothing_to_type(app)
@@ -73,7 +73,7 @@ def test_without_an_offer_there_is_nothing_to_ask_and_nothing_to_type_on_any_scr
     assert not can(app, "writer begin")
 
 
-def test_a_visitor_chooses_among_what_is_offered_and_its_key_goes_there(
+def test_visitor_chooses_an_offered_endpoint_with_its_key(
     asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with EndpointServer() as server:
@@ -88,7 +88,7 @@ def test_a_visitor_chooses_among_what_is_offered_and_its_key_goes_there(
     assert "the-key-for-ours" not in said(sound(app.run()))
 
 
-def test_a_grader_that_came_with_a_project_is_not_asked_elsewhere(
+def test_saved_grader_cannot_call_an_unoffered_endpoint(
     asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with EndpointServer() as ours, EndpointServer() as other:
@@ -101,9 +101,7 @@ def test_a_grader_that_came_with_a_project_is_not_asked_elsewhere(
         assert not other.seen and not ours.seen
 
 
-def test_a_model_that_came_with_a_project_is_refused_in_the_same_words_there_or_not(
-    asked: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refusal_does_not_reveal_if_a_model_path_exists(asked: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_HUB_MODELS", "google/flan-t5-large")
     insert = "INSERT OR REPLACE INTO named_graders VALUES ('came along', 'self-rating', ?, 'bob', now()::TIMESTAMP)"
     for model in "/etc", "/nowhere/at/all", "anybody/huge-model":
@@ -111,7 +109,9 @@ def test_a_model_that_came_with_a_project_is_refused_in_the_same_words_there_or_
         assert errors(visit("grading", setup="came along (saved)")) == ["model-not-offered"], model
 
 
-def test_drafting_asks_offered_endpoints_alone(asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_question_suggestions_use_only_offered_endpoints(
+    asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with EndpointServer() as ours, EndpointServer() as other:
         parameters = {"model": "mini", "base_url": other.url, "key_variable": "MY_DB_PASSWORD"}
         save_named_grader(asked, "came along", "self-rating", parameters, "ann")
@@ -123,12 +123,12 @@ def test_drafting_asks_offered_endpoints_alone(asked: Project, tmp_path: Path, m
         assert named(app.selectbox, "endpoint").options == ["Ours"] and nothing_to_type(app)
         one = named(app.button, "ask for questions")
         one.click()
-        # The harness draws whole screens only, so that a dialog stays where its button is pressed each time.
+        # The harness reruns whole screens, so a dialog stays open only if its button is pressed again.
         press(app, "suggest questions")
     assert [seen.headers["authorization"] for seen in ours.seen] == ["Bearer the-key-for-ours"] and not other.seen
 
 
-def test_a_visitor_is_offered_no_further_fields_and_ask_keeps_to_the_caps(
+def test_visitors_cannot_set_further_fields_or_exceed_caps(
     asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with EndpointServer() as ours:

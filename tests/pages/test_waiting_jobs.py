@@ -1,4 +1,4 @@
-"""A job whose endpoint is gone: what screens and commands say while it waits, and that it can be stopped."""
+"""Jobs that wait for an unreachable endpoint: their state on screens and in commands, and cancelling them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GONE = ("--grader", "self-rating", "--model", "m", "--base-url", "http://localho
 
 
 def times(said: str) -> list[str]:
-    """The times of day in a text."""
+    """Return the times of day in a text."""
     return re.findall(r"\b\d\d:\d\d\b", said)
 
 
@@ -49,7 +49,7 @@ def with_student(path: Path) -> Path:
     return path
 
 
-def test_the_screen_says_that_a_job_waits_and_when_it_tries_again(tmp_path: Path) -> None:
+def test_waiting_job_shows_its_next_try_and_deadline(tmp_path: Path) -> None:
     project = open_project(made(tmp_path))
     job = start_job(project, rater(attempts=1), Request(), "ann")
     until(lambda: job.control.awaited or job.progress.is_over)
@@ -65,9 +65,7 @@ def test_the_screen_says_that_a_job_waits_and_when_it_tries_again(tmp_path: Path
     project.close()
 
 
-def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_job_without_results_shows_its_silent_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_run, "COMMIT_SECONDS", 0.0)
     reached, go_on = Event(), Event()
 
@@ -91,7 +89,7 @@ def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
     project.close()
 
 
-def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits(tmp_path: Path) -> None:
+def test_waiting_exam_job_can_be_paused_and_cancelled(tmp_path: Path) -> None:
     project = open_project(with_student(made(tmp_path)))
     sitting = start_sitting(project, ExamRequest(), "ann")
     until(lambda: sitting.control.awaited or sitting.over)
@@ -106,7 +104,7 @@ def test_work_in_steps_says_the_same_and_a_sitting_can_be_stopped_while_it_waits
 
 
 @pytest.mark.parametrize("command", [["grade", *GONE], ["sit"]])
-def test_commands_say_that_they_wait_and_end_once_their_patience_does(command: list[str], tmp_path: Path) -> None:
+def test_waiting_commands_fail_when_patience_ends(command: list[str], tmp_path: Path) -> None:
     given: list[Any] = [*command, "--patience", "0.001", "--project", str(with_student(made(tmp_path)))]
     result = CliRunner().invoke(cli, given, standalone_mode=False)
     assert times(result.output)
@@ -114,9 +112,7 @@ def test_commands_say_that_they_wait_and_end_once_their_patience_does(command: l
 
 
 @pytest.mark.parametrize("screen", ["leaderboard", "grading"])
-def test_the_browser_tab_names_the_progress_of_a_job_on_every_screen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: str
-) -> None:
+def test_browser_tab_title_shows_job_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: str) -> None:
     titles: list[str] = []
     monkeypatch.setattr(ui.st, "set_page_config", lambda page_title, **_: titles.append(page_title))
     project = open_project(made(tmp_path))
@@ -124,7 +120,7 @@ def test_the_browser_tab_names_the_progress_of_a_job_on_every_screen(
     until(lambda: job.control.awaited or job.progress.is_over)
     app = visit(screen)
     assert numbers(titles[-1]) == [0] and not numbers(titles[-2])
-    # The screen that shows the job itself has no second bar.
+    # The screen that shows the job has no second progress bar.
     assert len(app.get("progress")) == 1
     job.control.cancel()
     assert job.wait(60)

@@ -1,1 +1,1 @@
-"""A recording of the product's answers, to show that a change leaves them as they were."""
+"""Recordings of the product's answers, which show whether a code change alters them."""

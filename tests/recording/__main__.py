@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 LINES = 20
-"""Most lines to show of a difference."""
+"""Maximum number of lines to show of a difference."""
 
 
 def compare(before: Path, after: Path) -> int:

@@ -1,4 +1,4 @@
-"""Recording all answers of the product over project files."""
+"""A recorder of all answers of the product over project files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.recording import masks, product
 from tests.recording.table import ROOT, filled, reading_lines, table
 
 LONGEST = 200_000
-"""Most characters to keep of a file or an answer; of longer ones only size and digest are kept."""
+"""Maximum length of a kept file or answer in characters; longer ones are kept as size and digest."""
 
 
 @dataclass(frozen=True)

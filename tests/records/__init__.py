@@ -1,1 +1,1 @@
-"""Tests of one project in one file."""
+"""Tests of projects and their records."""

@@ -1,4 +1,4 @@
-"""The activity log, and the restoring of replaced imports from it."""
+"""The activity log, and restoring replaced imports from it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def be_busy(project: Project) -> None:
 
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A project in which three people did something; nobody changes it."""
+    """A project with actions of three people; tests must not change it."""
     project = made_project(tmp_path_factory.mktemp("busy") / "busy.duckdb", be_busy)
     yield project
     project.close()
@@ -49,7 +49,7 @@ def said(project: Project, **sought: object) -> list[str]:
     return [f"{act.author} {act.said}" for act in records.list_actions(project, records.ActivityFilter(**sought)).acts]
 
 
-def test_actions_are_sentences_that_lead_to_objects_and_are_found_in_pages(busy) -> None:
+def test_actions_are_sentences_with_links_and_pages(busy) -> None:
     expected = [
         ("bob", "publish qrels", "graded", "2 lines", "for the meeting"),
         ("cora", "judge", "“text of p1”", "“query q1”", "2: clear"),
@@ -91,13 +91,13 @@ def test_actions_are_sentences_that_lead_to_objects_and_are_found_in_pages(busy)
         ({"until": date.today() - timedelta(days=2)}, []),
     ],
 )
-def test_acts_are_found_by_person_act_day_and_words(busy, sought, acts):
+def test_actions_are_filtered_by_person_kind_day_and_words(busy, sought, acts):
     found = records.list_actions(busy, records.ActivityFilter(**sought))
     assert [act.act for act in found.acts] == acts
     assert found.total == len(acts)
 
 
-def test_a_missing_object_still_has_its_action_and_no_activity_is_empty(project) -> None:
+def test_missing_object_keeps_its_action_and_new_log_is_empty(project) -> None:
     assert records.list_actions(project).total == 0
     assert records.people(project) == records.kinds_of_act(project) == []
     with project.transaction() as cursor:
@@ -124,7 +124,7 @@ def test_a_missing_object_still_has_its_action_and_no_activity_is_empty(project)
     assert {act: places[act] for act in acts} == {act: place for act, (_, place) in acts.items()}
 
 
-def test_the_csv_opens_harmlessly(tmp_path):
+def test_csv_neutralizes_formulas(tmp_path):
     project = made_project(tmp_path / "busy.duckdb", be_busy)
     labels.add_override(project, "q1/a", "p2", 4, "=HYPERLINK(1)", '=ann\r\n"x"')
     rows = list(csv.reader(io.StringIO(records.activity_csv(project), newline="")))
@@ -158,13 +158,13 @@ def test_the_csv_opens_harmlessly(tmp_path):
         ("save bank", {}, ("?",)),
     ],
 )  # fmt: skip
-def test_every_act_has_a_sentence_also_one_that_is_not_known(act, detail, values):
+def test_every_action_has_a_sentence_even_if_unknown(act, detail, values):
     found = action_sentence(act, detail)
     assert [value for value in values if not mentions(found, value)] == [], found
 
 
 @pytest.mark.parametrize("words", ['said "no"', "a\\b", "one\ntwo"])
-def test_words_are_found_with_quotes_backslashes_and_line_ends(project: Project, words: str) -> None:
+def test_words_with_quotes_backslashes_and_newlines_are_found(project: Project, words: str) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {}, {})
     bank.save_version(project, [Question("q1/a", "q1", "B?")], f"he {words} twice", "ann")
     assert records.list_actions(project, records.ActivityFilter(words=words)).total == 1
@@ -200,14 +200,14 @@ ORDER = ("queries", "passages", "runs", "responses", "gold", "qrels", "leaderboa
 
 
 def take(project: Project, kind: str, content: str, preview: bool = False, **options: bool) -> exchange.Imported:
-    """Import a file of a kind under one name; `gold` stands for responses that are gold texts."""
+    """Import a file of a kind under a fixed name; `gold` means responses that are gold texts."""
     source = Source(f"{kind}.txt", data=content.encode())
     chosen = exchange.Options(gold=kind == "gold", **options)
     return exchange.import_files(project, "responses" if kind == "gold" else kind, [source], "ann", chosen, preview)
 
 
 def facts(project: Project) -> dict[str, list[tuple[object, ...]]]:
-    """What people see of all that can be replaced, by what it is called."""
+    """Return all replaceable contents by name, as people see them."""
     return {
         name: project.rows(sql)
         for name, sql in {
@@ -233,7 +233,7 @@ def take_all(project: Project) -> None:
 
 
 full = filled_project(take_all)
-"""A project into which every kind was imported."""
+"""A project with imports of every kind."""
 
 
 def last_act(project: Project) -> int:
@@ -241,7 +241,7 @@ def last_act(project: Project) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_replacing_is_said_needs_a_choice_and_comes_back(full: Project, kind: str) -> None:
+def test_replacing_needs_a_choice_and_is_reversible(full: Project, kind: str) -> None:
     content, values = OTHER[kind]
 
     def has_all(text: str) -> bool:
@@ -266,7 +266,7 @@ def test_replacing_is_said_needs_a_choice_and_comes_back(full: Project, kind: st
         records.bring_back(full, done.key, "bob")
     assert records.list_actions(full).acts[0] == undone
     assert (undone.author, undone.act) == ("bob", "bring back")
-    # What stood there is kept in its turn; where it was no more than a part of what came back, nothing of it is gone.
+    # Restoring keeps the contents it replaces, except for runs: the restored run includes them all.
     assert undone.replaced == (kind != "runs")
     if undone.replaced:
         records.bring_back(full, undone.key, "ann")
@@ -274,12 +274,12 @@ def test_replacing_is_said_needs_a_choice_and_comes_back(full: Project, kind: st
 
 
 def without_new(now: dict[str, list[tuple[object, ...]]], before: dict[str, list[tuple[object, ...]]]):
-    """Gold texts that were reworded left the sentences of new passages, which nothing names any more."""
+    """Drop the citations of unreferenced passages that reworded gold texts leave behind."""
     return now | {"citations": [row for row in now["citations"] if row in before["citations"]]}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_again_or_more_of_it_is_no_replacement(full: Project, kind: str) -> None:
+def test_importing_same_or_more_content_replaces_nothing(full: Project, kind: str) -> None:
     before = facts(full)
     assert take(full, kind, GIVEN[kind], preview=True).replaced == ()
     assert take(full, kind, GIVEN[kind]).replaced == ()
@@ -290,7 +290,7 @@ def test_the_same_again_or_more_of_it_is_no_replacement(full: Project, kind: str
         assert take(full, "qrels", GIVEN["qrels"] + "q2 0 p1 1\n").replaced == ()
 
 
-def test_one_judgment_does_not_replace_many_in_the_shell(full: Project, tmp_path: Path) -> None:
+def test_cli_asks_before_replacing_judgments_and_restores_them(full: Project, tmp_path: Path) -> None:
     path = full.path
     full.close()
     file = tmp_path / "qrels.txt"
@@ -312,7 +312,7 @@ def test_one_judgment_does_not_replace_many_in_the_shell(full: Project, tmp_path
     assert failed(nothing) == "nothing-replaced"
 
 
-def test_only_replaced_things_and_gold_texts_are_restored(full: Project) -> None:
+def test_only_replaced_contents_and_gold_texts_are_restored(full: Project) -> None:
     before = facts(full)
     with refusal("nothing-replaced"):
         records.bring_back(full, last_act(full), "ann")
@@ -332,7 +332,7 @@ RESTING = {
 
 
 @pytest.mark.parametrize("what", RESTING)
-def test_a_text_gives_way_only_where_nothing_rests_on_it(project: Project, what: str) -> None:
+def test_text_in_use_is_not_replaced(project: Project, what: str) -> None:
     fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1", "p2"]}})
     RESTING[what](project)
     before = facts(project)
@@ -343,7 +343,7 @@ def test_a_text_gives_way_only_where_nothing_rests_on_it(project: Project, what:
     assert dict(facts(project)["texts"])["p2"] == "another text"
 
 
-def test_a_text_that_was_read_since_does_not_go_to_bring_the_old_one_back(project: Project) -> None:
+def test_judged_text_is_not_replaced_by_restoring(project: Project) -> None:
     fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1"]}})
     take(project, "passages", "p1\tanother text\n", replace=True)
     act = last_act(project)
@@ -358,13 +358,13 @@ def test_a_text_that_was_read_since_does_not_go_to_bring_the_old_one_back(projec
     ("queries", "q1\tfirst query"), ("runs", "q1 Q0 p1 1 2.5 sys"), ("qrels", "q1 0 p1 1"),
     ("leaderboard", "run\tMAP\nsys\t0.5"), ("graded", GIVEN["graded"].rstrip()),
 ])  # fmt: skip
-def test_a_last_line_without_its_end_is_a_note(project: Project, kind: str, content: str) -> None:
+def test_missing_final_line_end_is_noted(project: Project, kind: str, content: str) -> None:
     take(project, "queries", GIVEN["queries"])
     assert "no-line-end" in [note.code for note in take(project, kind, content).notes]
     assert "no-line-end" not in [note.code for note in take(project, kind, content + "\n").notes]
 
 
-def test_a_cut_line_is_noted_and_a_json_document_needs_no_line_end(project: Project) -> None:
+def test_cut_line_is_noted_and_json_needs_no_line_end(project: Project) -> None:
     assert take(project, "queries", '{"q1": "first query",\n "q2": "second query"}').notes == ()
     whole = "p1\ttext one\np2\ttext two\n"
     cut = take(project, "passages", whole[:-5])
@@ -375,7 +375,7 @@ def test_a_cut_line_is_noted_and_a_json_document_needs_no_line_end(project: Proj
     assert dict(facts(project)["texts"]) == {"p1": "text one", "p2": "text two"}
 
 
-def test_what_was_replaced_goes_with_the_project_and_publications_reproduce(full: Project, tmp_path: Path) -> None:
+def test_replaced_contents_are_exported_and_publications_reproduce(full: Project, tmp_path: Path) -> None:
     bank.save_version(full, [Question("a", "q1", "A?")], "", "ann")
     grade(full, {("A?", "p1"): 3, ("A?", "p2"): 1})
     before = facts(full)

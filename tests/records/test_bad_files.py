@@ -41,7 +41,7 @@ GRADED = 5_000
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A project's file with some thousands of grades, so that damage can hit them."""
+    """A project file with thousands of grades, so that damage can hit them."""
     project = new_project(tmp_path_factory.mktemp("whole") / "whole.duckdb")
     fill(project, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0", "p1"]}})
     with project.transaction() as cursor:
@@ -106,7 +106,7 @@ BAD: list[tuple[Callable[[Path, bytes], object], str]] = [
 
 @pytest.mark.parametrize(("make", "code"), BAD)
 @pytest.mark.parametrize("read_only", [False, True])
-def test_what_is_no_whole_project_is_refused_with_what_to_do_and_left_as_it_is(
+def test_bad_project_file_is_refused_with_hint_and_unchanged(
     path: Path, whole: bytes, make: Callable[[Path, bytes], object], code: str, read_only: bool
 ) -> None:
     make(path, whole)
@@ -119,7 +119,7 @@ def test_what_is_no_whole_project_is_refused_with_what_to_do_and_left_as_it_is(
 
 
 def damage(path: Path, table: str, column: str) -> None:
-    """Let a part of a file be unreadable in which a column of a table lies."""
+    """Damage the part of the file that stores a column of a table."""
     with duckdb.connect(str(path), read_only=True) as connection:
         (block,) = connection.execute(
             f"SELECT max(block_id) FROM pragma_storage_info('{table}') WHERE column_name = ? AND block_id >= 0",
@@ -149,7 +149,7 @@ def test_undamaged_tables_are_read(
 
 
 def unwritable(monkeypatch: pytest.MonkeyPatch, closed: Path) -> None:
-    """Whoever runs the tests may write everywhere, so the answer is given in the system's place."""
+    """Simulate missing write access, because the account that runs the tests may write everywhere."""
     allowed = os.access
     monkeypatch.setattr(
         projects.os, "access", lambda path, mode: allowed(path, mode) and not (mode & os.W_OK and Path(path) == closed)
@@ -157,7 +157,7 @@ def unwritable(monkeypatch: pytest.MonkeyPatch, closed: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["file", "folder"])
-def test_a_project_that_must_not_be_written_is_read_and_a_change_says_why_it_cannot_be(
+def test_unwritable_project_is_readable_and_changes_are_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], which: str
 ) -> None:
     before = path.read_bytes()
@@ -202,7 +202,7 @@ project.close()
 """
 
 
-def test_on_a_full_disk_a_change_says_so_nothing_is_lost_and_all_can_be_read(path: Path) -> None:
+def test_full_disk_refuses_changes_and_loses_nothing(path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FILL, str(path)], capture_output=True, text=True, timeout=120, check=False
     )
@@ -217,7 +217,7 @@ def test_on_a_full_disk_a_change_says_so_nothing_is_lost_and_all_can_be_read(pat
     project.close()
 
 
-def test_a_bad_file_among_the_projects_is_a_sentence_on_the_screen_and_the_others_open(path: Path) -> None:
+def test_screen_reports_bad_project_and_other_projects_open(path: Path) -> None:
     for number, (make, _) in enumerate(BAD[:6]):
         bad = path.with_name(f"bad{number}.duckdb")
         bad.write_bytes(b"")
@@ -231,16 +231,16 @@ def test_a_bad_file_among_the_projects_is_a_sentence_on_the_screen_and_the_other
     assert not app.error and ("1", "query") in {(one["count"], one["text"]) for one in here["blocks"][0]["lines"]}
 
 
-def test_a_draft_that_cannot_be_stored_stays_and_is_stored_later(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draft_refused_by_full_disk_is_kept_and_stored_later(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = visit("question_bank", project="some")
     with monkeypatch.context() as full:
         full.setattr("exam_workbench.bank.change_draft", no_room)
         edit(app, texts(app)[0], text="Typed?")
-        # The browser keeps what it does not hear of as stored, and shows why.
+        # The browser keeps edits that were not confirmed as stored, and shows the reason.
         (why,) = holds(app, "bank")["refused"].values()
         assert NO_ROOM.message in why
         assert holds(app, "questions")["refused"] == holds(app, "bank")["refused"]
-        assert not app.error and texts(app)[0] != "Typed?", "the rest of the screen is there"
+        assert not app.error and texts(app)[0] != "Typed?", "the rest of the screen is shown"
     sound(app.run())
     assert holds(app, "bank")["refused"] == {} and texts(app)[0] == "Typed?"
     project = open_project(path)
@@ -255,7 +255,7 @@ def no_room(*arguments: object) -> None:
     raise NO_ROOM
 
 
-def test_an_export_to_another_full_disk_names_that_disk_and_not_the_projects(path: Path, tmp_path: Path) -> None:
+def test_export_to_other_full_disk_names_that_disk(path: Path, tmp_path: Path) -> None:
     project = open_project(path)
     with refusal("disk-full", "grades.parquet", kind=ProjectError), project.cursor():
         raise duckdb.IOException(f'Could not write file "{tmp_path}/out/grades.parquet": No space left on device')
@@ -263,7 +263,7 @@ def test_an_export_to_another_full_disk_names_that_disk_and_not_the_projects(pat
     project.close()
 
 
-def test_the_screens_say_that_a_copy_was_made_while_the_project_was_in_use(path: Path) -> None:
+def test_screens_warn_of_copy_made_while_project_was_in_use(path: Path) -> None:
     project = open_project(path)
     put_draft(project, "ann", Question("q1/a", "q1", "Reworded?"))
     path.with_name("copy.duckdb").write_bytes(path.read_bytes())
@@ -286,7 +286,7 @@ def breaks(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("INSERT INTO nowhere VALUES (1)")
 
 
-def test_a_failed_upgrade_leaves_all_and_names_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_upgrade_changes_nothing_and_names_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "old.duckdb"
     file_of(fill_most).write(path)
     before = path.read_bytes()
@@ -309,9 +309,9 @@ LATER = (
 )
 
 
-def test_a_clock_that_was_put_back_changes_no_order_and_nothing_that_counts(project: Project) -> None:
+def test_clock_set_back_keeps_order_and_results(project: Project) -> None:
     with project.transaction() as cursor:
-        # What was done so far was done under a clock that was two days ahead of the one from here on.
+        # Date all earlier work two days into the future.
         for statement in LATER.split(";"):
             cursor.execute(statement)
     put_draft(project, "ann", replace(A, text="Said after it?"))
@@ -331,8 +331,8 @@ def test_a_clock_that_was_put_back_changes_no_order_and_nothing_that_counts(proj
     assert not any(exchange.check_project(project).values())
 
 
-def test_after_the_clock_was_put_back_tokens_are_seen_in_use_and_no_query_stays_held(tmp_path: Path) -> None:
-    """What was used or held under a clock two days ahead is neither in use nor held for two days more."""
+def test_clock_set_back_keeps_token_use_current_and_frees_queries(tmp_path: Path) -> None:
+    """Tokens and claims dated two days ahead are not treated as in use until then."""
     project = made_project(tmp_path / "audited.duckdb", fill_audited)
     audit = design_audit(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
     draw_batch(project, audit, "org")
@@ -354,7 +354,7 @@ def test_after_the_clock_was_put_back_tokens_are_seen_in_use_and_no_query_stays_
 
 
 class Threes:
-    """Gives every pair the rating 3, one at a time."""
+    """A grader that gives every pair rating 3, one at a time."""
 
     spec = GraderSpec("threes", "self-rating", "threes")
 
@@ -388,7 +388,7 @@ print(grades, list(Path(sys.argv[1]).parent.rglob(".exam-work-*")))
 """
 
 
-def test_where_the_disk_is_full_a_backup_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+def test_backup_on_full_disk_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "some.duckdb"
     file_of(fill_most).write(path)
     before = path.read_bytes()
@@ -421,7 +421,7 @@ def broken(folder: Path, sql: str) -> Project:
     return project
 
 
-def test_the_check_command_shows_the_first_row_and_leaves_sound_projects(
+def test_check_command_shows_first_row_and_keeps_sound_projects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "whole.duckdb"
@@ -465,7 +465,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "sql", "table", "code"), WRONG)
-def test_each_fault_is_named_with_example_and_fix(tmp_path: Path, name: str, sql: str, table: str, code: str) -> None:
+def test_fault_is_named_with_example_and_fix(tmp_path: Path, name: str, sql: str, table: str, code: str) -> None:
     project = broken(tmp_path, sql)
     found = integrity._run_check(project, WHAT[name])
     project.close()
@@ -473,11 +473,11 @@ def test_each_fault_is_named_with_example_and_fix(tmp_path: Path, name: str, sql
     assert all(one.rows >= 1 and one.todo and one.check == name for one in found)
 
 
-def test_every_check_is_tried_on_something_wrong() -> None:
+def test_every_check_is_tried_on_a_fault() -> None:
     assert {name for name, *_ in WRONG} | {"file"} == set(WHAT)
 
 
-def test_a_foreign_table_hinders_no_other_check_and_damage_is_found(tmp_path: Path) -> None:
+def test_foreign_table_blocks_no_other_check_and_damage_is_found(tmp_path: Path) -> None:
     table = '"my ""own"" notes"'
     made = f'CREATE TABLE {table} ("a b_key" INTEGER PRIMARY KEY)'
     project = broken(tmp_path, f"{made}; INSERT INTO {table} VALUES (2000000)")

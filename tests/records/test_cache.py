@@ -1,4 +1,4 @@
-"""Cached results are computed again exactly if a table that they read was written."""
+"""Cached results are recomputed if and only if a table that they read has changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def project(tmp_path: Path):
     project.close()
 
 
-def test_the_tables_behind_views_and_macros_are_those_of_the_schema(project: Project) -> None:
+def test_views_and_macros_are_mapped_to_their_tables(project: Project) -> None:
     with project.cursor() as cursor:
         objects = read_objects(cursor)
     named = {name for _, _, name, _, _ in objects}
@@ -38,7 +38,7 @@ def test_the_tables_behind_views_and_macros_are_those_of_the_schema(project: Pro
 
     for name in words:
         tables(name)
-    # A column of the same name as a table adds at most a table too many.
+    # A column with the name of a table can only add a table that is not read.
     assert {name: found - set(cache.VIEWS[name]) for name, found in behind.items()} == {name: set() for name in behind}
     assert cache.VIEWS.keys() == words.keys()
 
@@ -59,11 +59,11 @@ def test_the_tables_behind_views_and_macros_are_those_of_the_schema(project: Pro
         ("CALL something()", {cache.EVERY}),
     ],
 )
-def test_the_tables_that_a_statement_writes(sql: str, tables: set[str]) -> None:
+def test_tables_written_by_statement_are_recognized(sql: str, tables: set[str]) -> None:
     assert cache.tables_written(sql) == tables
 
 
-def test_cached_results_follow_commits_to_their_tables_and_views(project: Project) -> None:
+def test_cached_results_follow_commits_to_their_tables(project: Project) -> None:
     computed: list[str] = []
 
     def result(reads: frozenset[str]) -> int:
@@ -88,7 +88,7 @@ def test_cached_results_follow_commits_to_their_tables_and_views(project: Projec
     assert project.value(count) == 1
 
 
-def test_a_result_with_hidden_rows_is_kept_for_each_person(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_with_hidden_rows_is_cached_per_person(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     person: list[str | None] = [None]
     monkeypatch.setattr(Project, "limited_to", lambda self: person[0])
 

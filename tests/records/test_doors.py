@@ -1,4 +1,4 @@
-"""Control signs in texts and ids: every door lets in the same, from files, screens, the shell and scripts."""
+"""Control characters in texts and ids: files, screens, commands and scripts are checked alike."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 @pytest.fixture(scope="module")
 def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same for cases in which nothing may change, one for all of them."""
+    """The same project, shared by tests that must not change it."""
     made = new_project(tmp_path_factory.mktemp("unchanged") / "p.duckdb")
     fill(made, [Question("q/0", "q", "Why?")], {}, {"run": {"q": ["p1", "p2"]}})
     yield made
@@ -60,7 +60,7 @@ def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 class Recorder:
-    """A grader that says 1 to everything and remembers what it was asked."""
+    """A grader that gives every pair rating 1 and remembers the questions."""
 
     def __init__(self, spec: GraderSpec) -> None:
         self.spec = spec
@@ -72,14 +72,14 @@ class Recorder:
 
 
 def asked_of(project: Project, spec: GraderSpec) -> set[GraderInput]:
-    """What a whole job asks; it has to come to its end."""
+    """Run a job to completion and return the inputs that it graded."""
     grader = Recorder(spec)
     assert run_job(project, grader, Request(), "ann").state == "done"
     return set(grader.asked)
 
 
 @pytest.mark.parametrize("reads", [[], ["answer_key"], ["answer_key", "choices"]])
-def test_a_question_with_control_signs_is_asked_whole(project: Project, reads: list[str]) -> None:
+def test_question_with_control_characters_is_graded_clean(project: Project, reads: list[str]) -> None:
     bank.save_version(project, [QUESTION], "a note\x1f", "ann")
     saved = bank.list_questions(project, query_id="q")[-1]
     assert (saved.text, saved.answer_key, saved.choices, saved.note) == (
@@ -91,14 +91,14 @@ def test_a_question_with_control_signs_is_asked_whole(project: Project, reads: l
 
 
 @pytest.mark.parametrize("reads", [[], ["answer_key"], ["answer_key", "choices"]])
-def test_a_question_that_an_earlier_version_stored_raw_is_asked_whole(project: Project, reads: list[str]) -> None:
+def test_raw_question_of_earlier_version_is_graded_unchanged(project: Project, reads: list[str]) -> None:
     bank.save_version(project, [replace(QUESTION, answer_key="rise", choices=("fall", "rise"))], "", "ann")
     old = "Which \x1fis it?"
     with project.transaction() as cursor:
         cursor.execute("UPDATE question_texts SET text = ? WHERE text = ?", [old, CLEAN])
     asked = asked_of(project, replace(READING, parameters={"reads": reads}))
     assert GraderInput(old, *(("rise", ("fall", "rise"))[: len(reads)])) in asked
-    # Another weight is no other wording: the grades stay.
+    # Another weight does not change the wording, so the grades stay.
     kept = bank.list_questions(project, query_id="q")[-1]
     bank.save_version(project, [replace(kept, weight=2.0)], "", "ann")
     assert bank.list_questions(project, query_id="q")[-1].text == old
@@ -106,7 +106,7 @@ def test_a_question_that_an_earlier_version_stored_raw_is_asked_whole(project: P
     assert bank.list_questions(project, query_id="q")[-1].text == old
 
 
-def test_drafts_collections_and_reasons_are_kept_clean(project: Project) -> None:
+def test_drafts_collections_and_reasons_are_cleaned(project: Project) -> None:
     question = Question("q/new", "q", "")
     bank.put_draft(project, "ann", question)
     bank.change_draft(project, "ann", question, "text", DIRTY, over="")
@@ -117,7 +117,7 @@ def test_drafts_collections_and_reasons_are_kept_clean(project: Project) -> None
     with project.transaction() as cursor:
         records.add_queries(cursor, [Query("q2", DIRTY, DIRTY, answer=DIRTY)], replace=True)
         records.add_passages(cursor, [Passage("p9", DIRTY)])
-        records.add_passages(cursor, [Passage("p9", DIRTY)])  # once more is no second text
+        records.add_passages(cursor, [Passage("p9", DIRTY)])  # the same text again is accepted
     assert project.rows("SELECT text, narrative, answer FROM queries WHERE query_id = 'q2'") == [(CLEAN,) * 3]
     assert project.rows("SELECT text FROM passages JOIN passage_texts USING (text_key) WHERE passage_id = 'p9'") == [
         (CLEAN,)
@@ -138,7 +138,7 @@ def test_drafts_collections_and_reasons_are_kept_clean(project: Project) -> None
     assert project.rows("SELECT name FROM named_graders") == [("my grader",)]
 
 
-def test_passages_of_earlier_versions_come_again_and_blanks_alone_are_no_text(project: Project) -> None:
+def test_earlier_passages_are_accepted_and_blank_text_is_none(project: Project) -> None:
     old = "two\r\nlines"
     with project.transaction() as cursor:
         cursor.execute("UPDATE passage_texts SET text = ? WHERE text = 'text of p1'", [old])
@@ -148,7 +148,7 @@ def test_passages_of_earlier_versions_come_again_and_blanks_alone_are_no_text(pr
     bank.save_version(project, [blank], "", "ann")
     found = bank.list_questions(project)[0]
     assert (found.answer_key, found.choices, found.note) == (None, ("this",), None)
-    # What is exported can be read again.
+    # The exported bank can be imported again.
     import_files(project, "bank", [Source("b.jsonl", data=exporting.bank_jsonl(project).encode())], "ann")
     with project.transaction() as cursor:
         records.stage_judgments(cursor, [Judgment("q", "p1", 1)])
@@ -159,7 +159,7 @@ def test_passages_of_earlier_versions_come_again_and_blanks_alone_are_no_text(pr
 
 
 @pytest.mark.parametrize("name", ["\udcff", "a\tb", "\u3000"])
-def test_a_subtopic_that_no_file_could_name_is_neither_saved_nor_drafted(unchanged: Project, name: str) -> None:
+def test_invalid_subtopic_id_is_neither_saved_nor_drafted(unchanged: Project, name: str) -> None:
     question = Question("q/0", "q", "Why?", subtopic_id=name)
     for door in (
         lambda: bank.save_version(unchanged, [question], "", "ann"),
@@ -169,12 +169,12 @@ def test_a_subtopic_that_no_file_could_name_is_neither_saved_nor_drafted(unchang
             door()
 
 
-# The last of them no file can hold.
+# No file can contain the last name.
 BAD = ("a b", "a\tb", "a\nb", "a\x1fb", "a\u00a0b", "a\u202eb", "a\ud800b")
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_no_script_gives_an_id_that_no_qrels_could_hold(unchanged: Project, name: str) -> None:
+def test_invalid_ids_are_refused_in_scripts(unchanged: Project, name: str) -> None:
     before = unchanged.rows("SELECT count(*) FROM passages") + unchanged.rows("SELECT count(*) FROM queries")
     doors = (
         lambda cursor: records.add_queries(cursor, [Query(name, "text")], replace=True),
@@ -190,7 +190,7 @@ def test_no_script_gives_an_id_that_no_qrels_could_hold(unchanged: Project, name
 
 @pytest.mark.parametrize("name", BAD[:-1])
 @pytest.mark.parametrize("text", ["", "text"])
-def test_nor_do_files_of_passages_with_or_no_text(unchanged: Project, tmp_path: Path, name: str, text: str) -> None:
+def test_invalid_passage_ids_in_files_are_refused(unchanged: Project, tmp_path: Path, name: str, text: str) -> None:
     files = records.PassageFiles(tmp_path)
     files.add([Passage("p", "text"), Passage(name, text)])
     files.close()
@@ -201,7 +201,7 @@ def test_nor_do_files_of_passages_with_or_no_text(unchanged: Project, tmp_path: 
 
 
 @pytest.mark.parametrize("name", [name for name in BAD if name not in ("a b", "a\u00a0b")] + ["\u3000"])
-def test_names_of_runs_sources_boards_and_questions_hold_no_control_signs(unchanged: Project, name: str) -> None:
+def test_names_with_control_characters_are_refused(unchanged: Project, name: str) -> None:
     doors = (
         lambda cursor: records.clear_runs(cursor, [(name, "tag", "file")]),
         lambda cursor: records.write_judgments(cursor, name),
@@ -230,7 +230,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_a_file_with_a_blank_in_an_id_is_refused_line_by_line(unchanged: Project, kind: str) -> None:
+def test_file_with_invalid_ids_is_refused_line_by_line(unchanged: Project, kind: str) -> None:
     rows = "\n".join(FILES[kind](name) for name in ("fine", "a b", "a\u00a0b", "a\tb"))
     with pytest.raises(FileError) as refused:
         import_files(unchanged, kind, [Source("f.jsonl", data=rows.encode())], "ann")
@@ -240,13 +240,13 @@ def test_a_file_with_a_blank_in_an_id_is_refused_line_by_line(unchanged: Project
 
 
 @pytest.mark.parametrize("kind", ["qrels", "runs"])
-def test_a_no_break_space_in_a_trec_file_is_refused_with_its_line(unchanged: Project, kind: str) -> None:
+def test_no_break_space_in_trec_file_is_refused_with_line(unchanged: Project, kind: str) -> None:
     lines = {"qrels": "q 0 p1 1\nq 0 p\u00a02 1\n", "runs": "q Q0 p1 1 2.0 t\nq Q0 p\u00a02 2 1.0 t\n"}[kind]
     with refusal("invalid-id", "p\\xa02", "f:2", kind=FileError):
         import_files(unchanged, kind, [Source("f", data=lines.encode())], "ann")
 
 
-def test_a_file_with_control_signs_in_its_texts_is_read_clean(project: Project) -> None:
+def test_control_characters_in_imported_texts_are_cleaned(project: Project) -> None:
     bank_file = json.dumps({"query_id": "q", "question_id": "q/7", "text": "A\x1fB?", "answer_key": "k\x1f"})
     import_files(project, "bank", [Source("b.jsonl", data=bank_file.encode())], "ann")
     passages = "p7\ta\x1fb\u0085c"
@@ -264,7 +264,7 @@ def test_a_file_with_control_signs_in_its_texts_is_read_clean(project: Project) 
     assert (texts["r/q/1"][begin:end], cited) == ("T\nwo .", ["d1"])
 
 
-def test_a_graded_file_with_control_signs_keeps_its_grades(project: Project, tmp_path: Path) -> None:
+def test_graded_file_with_control_characters_keeps_grades(project: Project, tmp_path: Path) -> None:
     bank.save_version(project, [replace(QUESTION, text="Why  so?")], "", "ann")
     asked_of(project, READING)
     text = gzip.decompress(exporting.graded_file(project)).decode().replace("Why  so?", "Why \\u001fso?")
@@ -275,8 +275,9 @@ def test_a_graded_file_with_control_signs_keeps_its_grades(project: Project, tmp
     other.close()
 
 
-def test_a_non_text_argument_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["exam", "override", "give", "--reason", "\udcff\x1b[2J" + "a" * 5000])
+def test_non_text_argument_prints_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    reason = "\udcff\x1b[2J" + "a" * 5000
+    monkeypatch.setattr(sys, "argv", ["exam", "overrides", "set", "q1/a", "p1", "3", "--reason", reason])
     with pytest.raises(SystemExit) as stopped:
         main()
     said = capsys.readouterr().err

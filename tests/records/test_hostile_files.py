@@ -1,4 +1,4 @@
-"""A project file from another person runs nothing, reads nothing and writes nothing outside itself."""
+"""Hostile project files: they run no code, and read and write nothing outside themselves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import SPEC, file_of, made_project
 from tests.made.refusals import refusal
 
-# {secret} is a file of the user, {target} one that must not appear or change.
+# {secret} is a file of the user; {target} is a file that must not appear or change.
 ATTACKS = {
     "view that reads a file": "CREATE OR REPLACE VIEW settled_cases AS FROM read_text('{secret}')",
     "further view that reads a file": "CREATE VIEW odd AS FROM read_text('{secret}')",
@@ -72,7 +72,7 @@ FIRST = next(iter(ATTACKS))
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_project_with_foreign_objects_is_refused_before_anything_in_it_runs(
+def test_project_with_foreign_objects_is_refused_before_running(
     tmp_path: Path, secret: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], attack: str
 ) -> None:
     path, target = tmp_path / "sent.duckdb", tmp_path / "target"
@@ -90,7 +90,7 @@ def test_a_project_with_foreign_objects_is_refused_before_anything_in_it_runs(
         assert "sent.duckdb" in refused.value.message and refused.value.hint
     assert peek_members(path) == frozenset()
     monkeypatch.chdir(tmp_path)
-    # All of these open the project by the same function: all of them on one attack, and each attack by one of them.
+    # All commands open projects alike, so the first attack runs all of them and every other attack runs one.
     at = list(ATTACKS).index(attack)
     with pytest.raises(ProjectError):
         verify_backup(path)
@@ -104,18 +104,18 @@ def test_a_project_with_foreign_objects_is_refused_before_anything_in_it_runs(
     assert set(os.listdir(tmp_path)) == names and path.read_bytes() == before
 
 
-def test_a_schema_of_every_step_opens_also_to_be_read(tmp_path: Path) -> None:
+def test_schema_of_every_migration_opens_even_read_only(tmp_path: Path) -> None:
     path = tmp_path / "growing.duckdb"
     for number, name in enumerate(migrations.migration_names(), 1):
         with database_connection(path) as connection:
             migrations.apply_migrations(connection, [name])
-        # When a file is opened again, the engine writes some definitions in other words.
+        # After reopening a file, the engine words some definitions differently.
         with database_connection(path, read_only=True) as connection:
             assert len(migrations.applied_migrations(connection)) == number
             assert migrations.digest_of(migrations.read_objects(connection)) in migrations.DIGESTS.read_text()
 
 
-def test_digests_are_those_of_the_migrations_and_only_three_functions_open_a_database() -> None:
+def test_digests_match_migrations_and_few_modules_open_databases() -> None:
     assert migrations.DIGESTS.read_text() == migrations.make_digests(), "run python -m exam_workbench.store.migrations"
     found = set()
     for file in Path(exam_workbench.__file__).parent.rglob("*.py"):
@@ -123,11 +123,11 @@ def test_digests_are_those_of_the_migrations_and_only_three_functions_open_a_dat
         calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
         if any(ast.unparse(call) in ("duckdb.connect", "duckdb.default_connection") for call in calls):
             found.add(file.name)
-    # The project's file; a schema for comparison; tables of one's own shards, beside any project.
+    # These open the project file, a schema for comparison, and tables of shards outside any project.
     assert found == {"_database.py", "migrations.py", "_engine.py"}
 
 
-def test_without_a_digest_the_schema_is_compared_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_digest_falls_back_to_comparing_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrations, "_known_digests", frozenset)
     path = tmp_path / "made.duckdb"
     file_of(fill_most).write(path)
@@ -177,7 +177,7 @@ def refused_access(project: Project, secret: Path) -> None:
     assert not list(folder.glob("outside*"))
 
 
-def test_a_connection_reaches_no_file_but_its_own_also_after_it_was_opened_again(tmp_path: Path, secret: Path) -> None:
+def test_connection_reaches_only_own_file_even_after_reopening(tmp_path: Path, secret: Path) -> None:
     path = tmp_path / "open" / "mine.duckdb"
     path.parent.mkdir()
     file_of(fill_most).write(path)
@@ -195,7 +195,7 @@ def test_a_connection_reaches_no_file_but_its_own_also_after_it_was_opened_again
     assert {file.name for file in path.parent.iterdir()} == {"mine.duckdb"}
 
 
-def test_a_project_is_opened_by_a_link_and_in_a_folder_with_pattern_signs(tmp_path: Path, secret: Path) -> None:
+def test_project_opens_by_link_and_in_folder_with_wildcards(tmp_path: Path, secret: Path) -> None:
     folder = tmp_path / "TREC [2020] *"
     folder.mkdir()
     project = made_project(folder / "a [1].duckdb", fill_most)
@@ -209,12 +209,12 @@ def test_a_project_is_opened_by_a_link_and_in_a_folder_with_pattern_signs(tmp_pa
     assert project._database.checkpoint()
     project.close()
     assert set(tmp_path.iterdir()) == {folder, link, secret}
-    # DuckDB takes what follows the sign for parameters, and would keep its log elsewhere.
+    # DuckDB treats text after "?" as parameters and would write its log to another path.
     with pytest.raises(InputError):
         create_project(tmp_path / "a?.duckdb")
 
 
-def test_a_project_of_the_first_release_is_upgraded_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_of_first_release_is_fully_upgraded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "early.duckdb"
     with monkeypatch.context() as early:
         early.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])

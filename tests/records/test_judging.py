@@ -1,4 +1,4 @@
-"""Judgments of assessors: a source of their own, counted like others, or held out."""
+"""Judgments of assessors: their sources, their history and the held-out share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ graded = filled_project(grade_and_judge)
 
 @pytest.fixture(scope="module")
 def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same for cases in which nothing may change, one for all of them."""
+    """The same project, shared by tests that must not change it."""
     yield from copy_of(grade_and_judge, tmp_path_factory.mktemp("unchanged"))
 
 
@@ -54,7 +54,7 @@ def pooled(project: Project) -> list[str]:
     ]
 
 
-def test_an_assessors_judgments_are_a_source_and_an_official_board(graded: Project) -> None:
+def test_assessor_judgments_form_a_source_and_leaderboard(graded: Project) -> None:
     judge_passage(graded, "q1", "p2", 3, "ann")
     judge_passage(graded, "q1", "p2", 0, "bob")
     assert records.judgment_sources(graded) == ["assessors", "assessor: ann", "assessor: bob"]
@@ -74,7 +74,7 @@ def test_an_assessors_judgments_are_a_source_and_an_official_board(graded: Proje
     assert compare(graded, "nDCG@10", "assessor: ann").correlation.spearman == pytest.approx(1.0)
 
 
-def test_judging_again_replaces_the_value_and_the_history_keeps_both(graded: Project) -> None:
+def test_new_judgment_replaces_value_and_history_keeps_both(graded: Project) -> None:
     judge_passage(graded, "q1", "p1", 2, "ann", "names the place")
     judge_passage(graded, "q1", "p1", 1, "ann")
     judge_passage(graded, "q1", "p2", 1, "ann")
@@ -83,7 +83,7 @@ def test_judging_again_replaces_the_value_and_the_history_keeps_both(graded: Pro
     assert [(act.author, act.value, act.note) for act in history] == [("ann", 1, ""), ("ann", 2, "names the place")]
 
 
-def test_undoing_restores_the_replaced_judgment_and_withdraws_a_first_one(graded: Project) -> None:
+def test_undo_restores_replaced_judgment_or_withdraws_the_first(graded: Project) -> None:
     judge_passage(graded, "q1", "p1", 2, "ann", "names the key", blind=True)
     judge_passage(graded, "q1", "p1", 3, "ann", blind=True)
     judge_passage(graded, "q1", "p1", 0, "ben", blind=True)
@@ -97,7 +97,7 @@ def test_undoing_restores_the_replaced_judgment_and_withdraws_a_first_one(graded
     assert last_judged_passage(graded, "q1", "ben") is None
 
 
-def test_the_first_blind_judgment_is_kept_unless_it_was_undone_blind(graded: Project) -> None:
+def test_first_blind_judgment_is_kept_unless_withdrawn_blind(graded: Project) -> None:
     judge_passage(graded, "q1", "p1", 3, "ann", blind=True)
     records.withdraw_judgment(graded, "q1", "p1", "ann", blind=True)
     judge_passage(graded, "q1", "p1", 1, "ann", blind=True)
@@ -112,7 +112,7 @@ def test_the_first_blind_judgment_is_kept_unless_it_was_undone_blind(graded: Pro
     assert records.judgment_history(graded, "q1", "p3")[0].blind is None
 
 
-def test_withdrawing_takes_back_the_own_judgment_alone_and_is_recorded(graded: Project) -> None:
+def test_withdrawing_affects_only_own_judgment_and_is_recorded(graded: Project) -> None:
     judge_passage(graded, "q1", "p1", 2, "ann")
     judge_passage(graded, "q1", "p1", 3, "bob")
     records.withdraw_judgment(graded, "q1", "p1", "ann")
@@ -128,7 +128,7 @@ def test_withdrawing_takes_back_the_own_judgment_alone_and_is_recorded(graded: P
         records.withdraw_judgment(graded, "q1", "p1", "ann")
 
 
-def test_a_judged_passage_from_outside_the_pool_is_pooled_until_it_is_withdrawn(graded: Project) -> None:
+def test_judged_passage_is_pooled_until_judgment_is_withdrawn(graded: Project) -> None:
     with graded.transaction() as cursor:
         cursor.execute("DELETE FROM rankings WHERE rank = 3")
         cursor.execute(
@@ -153,7 +153,7 @@ def test_a_judged_passage_from_outside_the_pool_is_pooled_until_it_is_withdrawn(
         ("q1", "p1", 1, "  ", ("empty-name",)),
     ],
 )
-def test_nonsense_changes_nothing(
+def test_invalid_judgment_changes_nothing(
     unchanged: Project, query: str, passage: str, value: int, author: str, said: tuple[str, ...]
 ) -> None:
     with refusal(*said):
@@ -162,7 +162,7 @@ def test_nonsense_changes_nothing(
     assert records.judgment_history(unchanged, "q1", "p1") == []
 
 
-def test_white_space_makes_no_second_assessor_and_directions_count_towards_judgments() -> None:
+def test_whitespace_is_ignored_in_names_and_changes_are_counted() -> None:
     assert records.source_of(" ann ") == records.source_of("ann") == "assessor: ann"
 
     def change(passage: str, before: int | None, after: int | None) -> LabelChange:
@@ -172,8 +172,8 @@ def test_white_space_makes_no_second_assessor_and_directions_count_towards_judgm
     found += [change("f", 5, 4), change("g", 3, 4)]
     judged = {"q": {"a": 2, "b": 3, "c": 0, "d": 0, "f": 1, "g": 2}}
     counted = count_directions(found, judged, RelevanceScale(5, 4), RelevanceScale(3, 1))
-    # Lowering the label of a passage judged 1 of 3 from 5 to 4 brings it closer. Labels that come or go are neither.
-    # A label that becomes as relevant as the judgment comes closer, also if 4 of 5 is farther from 2 of 3 than 3 of 5.
+    # Changing a label from 5 to 4 is closer to a judgment of 1 of 3. Added and removed labels do not count.
+    # A label that becomes relevant like the judgment is closer, even if 4 of 5 is farther from 2 of 3 than 3 of 5.
     assert (counted.up, counted.down, counted.towards, counted.away) == (4, 3, 3, 1)
 
 
@@ -205,7 +205,7 @@ def held(project: Project) -> Project:
     return found
 
 
-def test_a_share_is_held_out_by_its_seed_and_the_rest_is_read_while_editing(judged: Project) -> None:
+def test_held_out_share_depends_on_seed_and_is_excluded(judged: Project) -> None:
     assert records.for_tuning(judged) is judged and records.for_confirming(judged) is None
     records.set_hold_out(judged, 0.3, "olga", 7)
     out, rest = pairs(held(judged)), pairs(records.for_tuning(judged))
@@ -224,7 +224,7 @@ def test_a_share_is_held_out_by_its_seed_and_the_rest_is_read_while_editing(judg
     assert official_board(judged, "assessors", "P@60", Policy()).scores["x"] == pytest.approx(len(relevant) / 120)
 
 
-def test_the_seed_decides_and_later_judgments_move_nothing(judged: Project) -> None:
+def test_seed_fixes_hold_out_despite_later_judgments(judged: Project) -> None:
     records.set_hold_out(judged, 0.3, "olga", 7)
     out = pairs(held(judged))
     records.set_hold_out(judged, 0.3, "olga", 8)
@@ -237,7 +237,7 @@ def test_the_seed_decides_and_later_judgments_move_nothing(judged: Project) -> N
     assert records.hold_out(judged) is None and pairs(records.for_tuning(judged)) == pairs(judged)
 
 
-def test_agreement_is_reported_on_what_was_held_out_or_says_that_the_bank_was_tuned(judged: Project) -> None:
+def test_agreement_uses_held_out_share_or_reports_tuning(judged: Project) -> None:
     sides = Labels(Policy()), Judgments("assessors")
     found = find_confirmation(judged, *sides)
     assert found is not None and found.held_out is None and not found.tuned
@@ -255,14 +255,14 @@ def test_agreement_is_reported_on_what_was_held_out_or_says_that_the_bank_was_tu
 
 
 @pytest.mark.parametrize("share", [-0.1, 1, 2])
-def test_a_share_out_of_range_is_refused(judged: Project, share: float) -> None:
+def test_share_out_of_range_is_refused(judged: Project, share: float) -> None:
     with pytest.raises(InputError) as refused:
         records.set_hold_out(judged, share, "olga")
     assert refused.value.code == "share-out-of-range"
     assert records.hold_out(judged) is None
 
 
-def test_commands_hold_out_a_share(
+def test_cli_holds_out_a_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     exam = shell_on(fill_judged, tmp_path, monkeypatch, capsys)

@@ -1,4 +1,4 @@
-"""A path of a project that is a link: to a file, to nothing, to itself, or to a file of another kind."""
+"""Links as project paths: to a project, to nothing, to themselves, or to another kind of file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def links(tmp_path: Path) -> Path:
     return folder
 
 
-def test_links_to_no_project_are_refused_and_links_to_open_projects_followed(links: Path) -> None:
+def test_bad_links_are_refused_and_links_to_projects_followed(links: Path) -> None:
     for name in "none", "loop", "notes":
         path = links / f"{name}.duckdb"
         assert find_door(path) is None
@@ -49,7 +49,7 @@ def test_links_to_no_project_are_refused_and_links_to_open_projects_followed(lin
     assert not (links.parent / "none.duckdb").exists()
 
 
-def test_a_link_to_no_project_is_a_sentence_on_the_screen(links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_screen_reports_link_to_no_project(links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links))
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     for name in "none", "loop", "notes":
@@ -57,13 +57,13 @@ def test_a_link_to_no_project_is_a_sentence_on_the_screen(links: Path, monkeypat
         assert app.error and not app.exception
 
 
-def test_a_shared_server_offers_no_links(links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_server_offers_no_links(links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links))
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     assert sorted(ui.project_files()) == ["loop", "none", "notes", "own", "real"]
     monkeypatch.setenv(login.DEMAND_VARIABLE, "1")
     assert sorted(ui.project_files()) == ["own"]
-    # The folder may be a link, and so may the project that is named at start: who runs the server has named them.
+    # The folder and the start project may be links, because the server's operator chose them.
     (links.parent / "folder").symlink_to(links)
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links.parent / "folder"))
     monkeypatch.setenv("EXAM_PROJECT", str(links / "real.duckdb"))

@@ -1,4 +1,4 @@
-"""Backups, and projects that are renamed, removed and restored."""
+"""Backups, and renaming, removing and restoring projects."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def acts(path: Path) -> list[str]:
         project.close()
 
 
-def test_a_removed_project_comes_back_whole(project: store.Project, folder: Path) -> None:
+def test_removed_project_is_fully_restored(project: store.Project, folder: Path) -> None:
     asked, before = [one.text for one in bank.list_questions(project)], files(folder)
     removed = records.remove_project(project, "ann")
     assert project.closed and not list(folder.glob("*.duckdb*")) and not list(folder.glob("backups/*"))
@@ -94,7 +94,7 @@ REFUSED_NAMES = [
 ]  # fmt: skip
 
 
-def test_a_refused_name_changes_nothing_and_similar_names_stay(project: store.Project, folder: Path) -> None:
+def test_refused_name_changes_nothing_and_similar_projects_stay(project: store.Project, folder: Path) -> None:
     made_project(folder / "other.duckdb", fill_most).close()
     before = files(folder)
     for name, code in REFUSED_NAMES:
@@ -111,7 +111,7 @@ def test_a_refused_name_changes_nothing_and_similar_names_stay(project: store.Pr
     assert others <= files(folder)
 
 
-def test_a_project_with_a_running_job_stays(project: store.Project, folder: Path) -> None:
+def test_project_with_running_job_is_not_moved(project: store.Project, folder: Path) -> None:
     before = files(folder)
     with project.transaction() as cursor:
         records.add_job(cursor, "grading", put_grader(cursor, SPEC), {}, 1, "ann")
@@ -121,7 +121,7 @@ def test_a_project_with_a_running_job_stays(project: store.Project, folder: Path
     assert before <= files(folder) and not project.closed
 
 
-def test_a_renamed_project_takes_its_copies_and_backups_along(project: store.Project, folder: Path) -> None:
+def test_renamed_project_keeps_copies_and_backups(project: store.Project, folder: Path) -> None:
     asked, before = [one.text for one in bank.list_questions(project)], files(folder)
     path = records.rename_project(project, " our track ", "ann")
     assert path == folder / "our-track.duckdb" and project.closed
@@ -146,7 +146,7 @@ def test_only_organizers_rename_remove_and_restore(project: store.Project, folde
     assert records.restore_removed(removed, "olga", "olga@x.org").exists()
 
 
-def test_a_removed_project_is_not_restored_over_another(project: store.Project, folder: Path) -> None:
+def test_removed_project_is_not_restored_over_another(project: store.Project, folder: Path) -> None:
     removed = records.remove_project(project, "ann")
     made_project(folder / "Some.duckdb", fill_most).close()
     before = files(folder)
@@ -155,7 +155,7 @@ def test_a_removed_project_is_not_restored_over_another(project: store.Project, 
     assert files(folder) == before
 
 
-def test_other_projects_stay(project: store.Project, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_projects_are_not_moved(project: store.Project, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_PROJECT", str(project.path))
     with refusal("project-not-movable", kind=InputError):
         records.remove_project(project, "ann")
@@ -166,7 +166,7 @@ def test_other_projects_stay(project: store.Project, folder: Path, monkeypatch: 
     assert not project.closed
 
 
-def test_a_move_that_fails_is_undone(project: store.Project, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_move_is_rolled_back(project: store.Project, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before, rename = files(folder), Path.rename
 
     def failing(self: Path, target: Path) -> Path:
@@ -180,7 +180,7 @@ def test_a_move_that_fails_is_undone(project: store.Project, folder: Path, monke
     assert files(folder) == before
 
 
-def test_a_block_that_still_reads_delays_the_removal(project: store.Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_cursor_delays_removal(project: store.Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exam_workbench.store._database.LAST_WRITE", 0.01)
     with project.cursor(), refusal("project-busy", kind=ProjectError):
         records.remove_project(project, "ann")
@@ -198,7 +198,7 @@ def used(tmp_path: Path) -> Iterator[store.Project]:
 
 
 def in_use(folder: Path) -> store.Project:
-    """A project that says of itself that it is open, as one does in which somebody works."""
+    """Return an open project, as in daily use."""
     made_project(folder / "some.duckdb", fill_most).close()
     return store.open_project(folder / "some.duckdb")
 
@@ -214,7 +214,7 @@ def words(path: Path) -> str:
 OPEN = "import duckdb, sys; duckdb.connect(sys.argv[1]); print('opened')"
 
 
-def test_a_backup_is_the_project_of_one_moment_and_no_lock_is_lost(used: store.Project) -> None:
+def test_backup_is_a_snapshot_and_keeps_the_lock(used: store.Project) -> None:
     bank.save_version(used, [Question("q1/a", "q1", "In the log?")], "newest", "ann")
     made = store.back_up_project(used, author="ann")
     assert made.path.parent == used.path.parent / "backups"
@@ -241,7 +241,7 @@ def test_a_backup_is_the_project_of_one_moment_and_no_lock_is_lost(used: store.P
     assert target.read_bytes() == before
 
 
-def test_people_write_while_backups_are_made_and_each_holds_what_was_saved_before_it(used: store.Project) -> None:
+def test_backups_during_writes_hold_all_earlier_saves(used: store.Project) -> None:
     saved, stop = [0], threading.Event()
 
     def work() -> None:
@@ -265,7 +265,7 @@ def test_people_write_while_backups_are_made_and_each_holds_what_was_saved_befor
         assert before == 0 or int(said.removeprefix("Wording ").rstrip("?")) >= before
 
 
-def test_what_is_damaged_makes_no_backup_and_leaves_nothing(tmp_path: Path) -> None:
+def test_damaged_project_makes_no_backup_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "hurt.duckdb"
     file_of(fill_most).write(path)
     damage(path, "activity", "detail")
@@ -276,8 +276,8 @@ def test_what_is_damaged_makes_no_backup_and_leaves_nothing(tmp_path: Path) -> N
     assert list((tmp_path / "backups").iterdir()) == []
 
 
-def test_the_restore_drill(tmp_path: Path) -> None:
-    """The project is destroyed, its backup restored, and what was published comes out again to the byte."""
+def test_restored_backup_reproduces_publications(tmp_path: Path) -> None:
+    """A damaged project is restored from its backup and reproduces its published qrels to the byte."""
     project = in_use(tmp_path)
     published = publish_qrels(project, Policy(grader="test grader", bank_version=1), "ann")
     made = store.back_up_project(project).path
@@ -308,7 +308,7 @@ BAD: list[tuple[Callable[[Path], object], str]] = [
 
 
 @pytest.mark.parametrize(("make", "code"), BAD)
-def test_a_bad_backup_is_not_restored(tmp_path: Path, make: Callable[[Path], object], code: str) -> None:
+def test_bad_backup_is_not_restored(tmp_path: Path, make: Callable[[Path], object], code: str) -> None:
     path, made = tmp_path / "some.duckdb", tmp_path / "b.duckdb"
     for one in (path, made):
         file_of(fill_most).write(one)
@@ -320,7 +320,7 @@ def test_a_bad_backup_is_not_restored(tmp_path: Path, make: Callable[[Path], obj
     assert {one.name for one in tmp_path.iterdir()} <= {"some.duckdb", "b.duckdb", "b.duckdb.wal"}
 
 
-def test_only_the_newest_backups_are_kept_and_an_open_project_is_not_replaced(
+def test_old_backups_are_deleted_and_open_project_is_not_replaced(
     used: store.Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = store.back_up_project(used)
@@ -340,7 +340,7 @@ def test_only_the_newest_backups_are_kept_and_an_open_project_is_not_replaced(
     assert (folder / "notes.duckdb").read_text() == "not ours"
 
 
-def test_an_older_backup_is_upgraded_and_a_newer_refused(used: store.Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_backup_is_upgraded_and_newer_refused(used: store.Project, monkeypatch: pytest.MonkeyPatch) -> None:
     made = store.back_up_project(used).path
     used.close()
     odd = ("0999_odd", lambda connection: connection.execute("CREATE TABLE odd (odd INTEGER)"))
@@ -356,7 +356,7 @@ def test_an_older_backup_is_upgraded_and_a_newer_refused(used: store.Project, mo
         store.restore_backup(new, used.path.with_name("other.duckdb"), "ann")
 
 
-def test_a_backup_is_due_after_its_hours_whatever_the_clock_does() -> None:
+def test_backup_is_due_even_if_clock_is_set_back() -> None:
     now = datetime(2026, 1, 2, 12)
     daily = store.Schedule(24, 3)
     for hours, wanted in ((23, False), (24, True), (-5, True)):
@@ -365,7 +365,7 @@ def test_a_backup_is_due_after_its_hours_whatever_the_clock_does() -> None:
     assert not backup_schedule.is_backup_due(store.Schedule(), None, now)
 
 
-def test_backups_are_made_by_themselves_while_something_changes_and_a_failure_is_told(used: store.Project) -> None:
+def test_scheduled_backups_follow_changes_and_failures_are_reported(used: store.Project) -> None:
     assert store.find_schedule(used) == store.Schedule()
     assert store.set_backup_schedule(used, store.Schedule(6, 2), "ann") and not store.set_backup_schedule(
         used, store.Schedule(6, 2), "ann"
@@ -391,6 +391,6 @@ def test_backups_are_made_by_themselves_while_something_changes_and_a_failure_is
 
 
 @pytest.mark.parametrize(("hours", "keep"), [(-1, 3), (1, 0), (10**6, 3)])
-def test_a_schedule_out_of_range_is_refused(hours: int, keep: int) -> None:
+def test_schedule_out_of_range_is_refused(hours: int, keep: int) -> None:
     with pytest.raises(InputError):
         store.Schedule(hours, keep)

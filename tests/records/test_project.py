@@ -35,7 +35,7 @@ QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")]
 
 @pytest.fixture
 def closed(tmp_path: Path) -> Path:
-    """The file of a project with a little in it, that nobody has open."""
+    """The file of a small closed project."""
     made = new_project(tmp_path / "some.duckdb")
     fill(made, QUESTIONS, {("A?", "p1"): 4}, {"one": {"q1": ["p1", "p2"]}})
     made.close()
@@ -46,7 +46,7 @@ def content(project: store.Project) -> tuple:
     return bank.list_questions(project), project.rows("SELECT * FROM grades"), project.rows("SELECT * FROM rankings")
 
 
-def test_creating_and_opening_refuse_existing_files_missing_folders_and_missing_projects(tmp_path: Path) -> None:
+def test_invalid_paths_are_refused_for_creating_and_opening(tmp_path: Path) -> None:
     with refusal("no-such-project"):
         store.open_project(tmp_path / "missing.duckdb")
     assert list(tmp_path.iterdir()) == []
@@ -60,7 +60,7 @@ def test_creating_and_opening_refuse_existing_files_missing_folders_and_missing_
         store.create_project(tmp_path / "file" / "new.duckdb")
 
 
-def test_what_was_written_is_there_after_closing_and_opening(closed: Path):
+def test_contents_survive_closing_and_opening(closed: Path):
     project = store.open_project(closed)
     assert [q.text for q in bank.list_questions(project)] == ["A?", "B?"]
     assert project.value("SELECT rating FROM grades") == 4
@@ -111,7 +111,7 @@ def damaged(path: Path) -> None:
         (cut_off, ("damaged-project",)), (damaged, ("damaged-project",)),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_project_is_refused_by_name_and_stays_as_it_is(tmp_path: Path, make, reason: tuple[str, ...]):
+def test_non_project_file_is_refused_by_name_and_unchanged(tmp_path: Path, make, reason: tuple[str, ...]):
     path = tmp_path / "given.duckdb"
     make(path)
     before = path.read_bytes()
@@ -132,7 +132,7 @@ def break_halfway(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SELECT no_such_function()")
 
 
-def test_an_older_project_is_copied_aside_and_upgraded(closed: Path, monkeypatch: pytest.MonkeyPatch):
+def test_older_project_is_copied_and_upgraded(closed: Path, monkeypatch: pytest.MonkeyPatch):
     old = closed.read_bytes()
     with monkeypatch.context() as patched:
         later = (*MIGRATIONS, ("0999_colour", add_colour))
@@ -160,7 +160,7 @@ def give_up_halfway(connection: duckdb.DuckDBPyConnection) -> None:
     ("step", "error", "reason"),
     [(break_halfway, ProjectError, "no_such_function"), (give_up_halfway, RuntimeError, "the step gave up")],
 )
-def test_a_failed_upgrade_leaves_the_project(
+def test_failed_upgrade_keeps_the_project(
     closed: Path, monkeypatch: pytest.MonkeyPatch, step, error: type[Exception], reason: str
 ):
     project = store.open_project(closed)
@@ -176,7 +176,7 @@ def test_a_failed_upgrade_leaves_the_project(
     project.close()
 
 
-def test_a_project_held_by_another_process_is_refused_with_its_number(closed: Path, monkeypatch: pytest.MonkeyPatch):
+def test_project_held_by_another_process_is_refused_with_its_id(closed: Path, monkeypatch: pytest.MonkeyPatch):
     set_patience(monkeypatch, 0.3)
     holder = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
@@ -190,7 +190,7 @@ def test_a_project_held_by_another_process_is_refused_with_its_number(closed: Pa
     store.open_project(closed).close()
 
 
-def test_a_transaction_is_whole_or_nothing_and_unseen_until_it_is_done(project: store.Project) -> None:
+def test_transaction_is_atomic_and_hidden_until_committed(project: store.Project) -> None:
     fill(project, QUESTIONS, {("A?", "p1"): 4}, {"one": {"q1": ["p1"]}})
     before = content(project), project.version()
     with pytest.raises(ZeroDivisionError), project.transaction() as cursor:
@@ -208,7 +208,7 @@ def test_a_transaction_is_whole_or_nothing_and_unseen_until_it_is_done(project: 
     assert project.rows("SELECT * FROM settings WHERE name = 'a'") == [("a", "1")]
 
 
-def test_a_derived_result_is_computed_again_only_after_a_change(project: store.Project):
+def test_cached_result_is_recomputed_only_after_a_change(project: store.Project):
     fill(project, QUESTIONS, {("A?", "p1"): 4}, {"one": {"q1": ["p1", "p2"]}})
     calls: list[str] = []
 
@@ -253,12 +253,12 @@ def test_writers_in_several_threads_lose_nothing(project: store.Project):
     assert project.value("SELECT count(*) FROM grades") == 12
 
 
-def test_an_answer_is_given_again_until_something_is_written_by_whomever(project: store.Project):
+def test_query_results_are_cached_until_any_write(project: store.Project):
     other = store.open_project(project.path)
     asked = "SELECT query_id, text FROM queries WHERE query_id <> ? ORDER BY query_key"
     try:
         assert project.rows(asked, ["none"]) == other.rows(asked, ["none"]) == []
-        # Whoever gets an answer may do with it what they like.
+        # Callers may change the returned list without affecting the cache.
         project.rows(asked, ["none"]).append(("made up", ""))
         assert project.rows(asked, ["none"]) == []
         for writer, name in ((project, "q1"), (other, "q2")):
@@ -266,7 +266,7 @@ def test_an_answer_is_given_again_until_something_is_written_by_whomever(project
                 cursor.execute(
                     "INSERT INTO queries (query_key, query_id, text) VALUES (nextval('keys'), ?, '')", [name]
                 )
-                # Nobody sees what is not committed yet, nor keeps it.
+                # Uncommitted rows are neither visible nor cached.
                 assert (name, "") not in project.rows(asked, ["none"])
             assert (name, "") in project.rows(asked, ["none"]) and (name, "") in other.rows(asked, ["none"])
         assert project.rows(asked, ["q1"]) == [("q2", "")]
@@ -282,14 +282,14 @@ ANY_VALUE = st.one_of(
 
 @pytest.fixture(scope="module")
 def no_project() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database with nothing in it."""
+    """An empty database."""
     with duckdb.connect() as connection:
         yield connection
 
 
 @given(values=st.lists(ANY_VALUE, min_size=1, max_size=4))
 @settings(max_examples=examples(40), deadline=None)
-def test_a_value_in_a_statement_is_the_given_one(no_project: duckdb.DuckDBPyConnection, values: list[object]) -> None:
+def test_inlined_values_do_not_change_results(no_project: duckdb.DuckDBPyConnection, values: list[object]) -> None:
     said = ", ".join(["?"] * len(values)) + ", '?', '$p0', \"no ?\""
     named = ", ".join(f"$p{i}" for i in range(len(values))) + ", '?', '$p0', \"no ?\""
     given_by_name = {f"p{i}": value for i, value in enumerate(values)}
@@ -308,7 +308,7 @@ open_project(Path(sys.argv[1])).close()
 """
 
 
-def test_a_second_upgrade_leaves_the_copy_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_upgrade_keeps_copy_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "old.duckdb"
     with monkeypatch.context() as old_program:
         run_older_program(old_program, -1)
@@ -331,13 +331,13 @@ def test_a_second_upgrade_leaves_the_copy_of_the_first(tmp_path: Path, monkeypat
 
 
 def run_older_program(old_program: pytest.MonkeyPatch, migration: int) -> None:
-    """Act like the program before a migration, which knew no sealed questions."""
+    """Act like the program before a migration, which did not have sealed questions."""
     old_program.setattr(store.migrations, "MIGRATIONS", store.migrations.MIGRATIONS[:migration])
     for module in (_visible, _questions, exporting):
         old_program.setattr(module, "sealed_questions", lambda project: frozenset())
 
 
-def test_a_project_with_keys_in_large_tables_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_project_with_keys_in_large_tables_is_upgraded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, older = tmp_path / "old.duckdb", [name for name, _ in store.migrations.MIGRATIONS].index("0026_keyless")
     with monkeypatch.context() as old_program:
         run_older_program(old_program, older)
@@ -360,7 +360,7 @@ def test_a_project_with_keys_in_large_tables_continues(tmp_path: Path, monkeypat
     project.close()
 
 
-def test_no_table_that_grows_with_imports_has_an_index(tmp_path: Path) -> None:
+def test_growing_tables_have_no_index(tmp_path: Path) -> None:
     project = store.create_project(tmp_path / "new.duckdb")
     indexed = {
         table
@@ -374,7 +374,7 @@ def test_no_table_that_grows_with_imports_has_an_index(tmp_path: Path) -> None:
     assert not indexed & {*KEYLESS, *GROWING}
 
 
-def test_an_upgrade_without_checkpoint_is_read_from_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upgrade_without_checkpoint_is_read_from_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "old.duckdb"
     with monkeypatch.context() as old_program:
         run_older_program(old_program, -1)
@@ -414,8 +414,8 @@ def constraints(project: store.Project) -> set[str]:
     }
 
 
-def test_what_is_lent_is_let_go_of_before_the_transaction_ends() -> None:
-    """An import lends batch after batch in one transaction; its memory would grow with the file."""
+def test_lent_table_is_released_before_transaction_ends() -> None:
+    """An import lends many batches in one transaction, so memory would otherwise grow with the file."""
     table = pa.table({"a": [1, 2, 3], "b": ["x", None, "z"]})
     held = weakref.ref(table)
     with duckdb.connect() as cursor:
@@ -439,11 +439,11 @@ def test_memory_is_freed_and_transaction_limits_stay(project: store.Project, mon
         store.release_memory(cursor)
         assert cursor.execute(used).fetchall()[0][0] < held / 2
         assert cursor.execute(limit).fetchall() == before
-        # The lowest limit was refused, and not there even for a moment: what is written to last is in use, key or not.
+        # DuckDB refuses the lowest limit without applying it, because recently written memory is in use.
         with cursor.cursor() as other, pytest.raises(duckdb.OutOfMemoryException):
             other.execute("SET memory_limit = '1B'")
         cursor.execute("RESET memory_limit")
-        # Others may have as much memory as before, and so may the transaction.
+        # Other queries and the transaction may use as much memory as before.
         assert len(project.rows("SELECT DISTINCT i, hash(i)::VARCHAR FROM range(20_000) t(i)")) == 20_000
         cursor.execute("INSERT INTO passages SELECT text_key, text_key::VARCHAR, text_key FROM passage_texts")
     assert project.value("SELECT count(*) FROM passages JOIN passage_texts USING (text_key)") == 20_000
@@ -459,7 +459,7 @@ BANK = [
 RUNS = {"one": {"q1": ["p1"], "q2": ["p1"], "q3": ["p1"], "q4": ["p1"]}}
 
 
-def test_questions_are_counted_over_judged_queries_alone(
+def test_questions_are_counted_only_for_judged_queries(
     project: store.Project,
 ) -> None:
     fill(project, BANK, {}, RUNS)
@@ -475,7 +475,7 @@ def test_questions_are_counted_over_judged_queries_alone(
     assert found.questions == pytest.approx((2 + 1 + 0) / 3)
 
 
-def test_a_shell_has_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cli_shows_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     project = new_project(tmp_path / "p.duckdb")
     fill(project, BANK, {}, RUNS)
     judge(project, {("q1", "p1"): 1, ("q2", "p1"): 0})

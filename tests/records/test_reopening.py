@@ -1,4 +1,4 @@
-"""Closing and reopening: copies of the file have all saved work, and refused work loses none of it."""
+"""Closing and reopening: copies and reopened files keep all saved work."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def wording(project: Project) -> str | None:
 def until(true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not true():
-        assert time.monotonic() < deadline, "it never came"
+        assert time.monotonic() < deadline, "the condition was not met within 60 seconds"
         time.sleep(0.02)
 
 
 def copied(project: Project, with_log: bool = False) -> Path:
-    """What somebody has who copies the file, and perhaps its log, as they are now."""
+    """Copy the project file, and its log if asked, and return the path of the copy."""
     copy = project.path.with_name("copy.duckdb")
     shutil.copy(project.path, copy)
     if with_log:
@@ -77,14 +77,14 @@ def copied(project: Project, with_log: bool = False) -> Path:
 
 
 def opened(path: Path) -> tuple[str | None, str]:
-    """The wording in a project, and what is said of how it was closed."""
+    """Return the wording in a project and the warning about how it was closed."""
     project = open_project(path)
     found = wording(project), project.not_closed
     project.close()
     return found
 
 
-def test_a_copy_without_its_log_warns_until_it_is_closed(project: Project, caplog: pytest.LogCaptureFixture) -> None:
+def test_copy_without_log_warns_until_closed(project: Project, caplog: pytest.LogCaptureFixture) -> None:
     reword(project, "New?")
     copy = copied(project)
     with caplog.at_level(logging.WARNING):
@@ -97,7 +97,7 @@ def test_a_copy_without_its_log_warns_until_it_is_closed(project: Project, caplo
     project.close()
 
 
-def test_copies_with_log_closed_copies_and_second_handles_are_complete(project: Project) -> None:
+def test_copies_with_log_and_closed_copies_are_complete(project: Project) -> None:
     reword(project, "New?")
     found, said = opened(copied(project, with_log=True))
     assert found == "New?" and "exam check" in said
@@ -108,8 +108,8 @@ def test_copies_with_log_closed_copies_and_second_handles_are_complete(project: 
 
 
 @pytest.mark.parametrize("log_first", [False, True])
-def test_a_copy_of_two_moments_says_so_and_a_check_finds_it(project: Project, log_first: bool) -> None:
-    """The engine reads such a log without a word: what was saved between the two moments is missing, or there twice."""
+def test_copy_of_two_moments_warns_and_check_finds_it(project: Project, log_first: bool) -> None:
+    """The engine reads such a log without an error, so saves between the moments are missing or doubled."""
     bank.save_version(project, [Question("q1/a", "q1", "First?")], "", "ann")
     copy = project.path.with_name("copy.duckdb")
     pairs = [(project.path, copy), (_database.log_of(project.path), _database.log_of(copy))]
@@ -121,7 +121,7 @@ def test_a_copy_of_two_moments_says_so_and_a_check_finds_it(project: Project, lo
     shutil.copy(*pairs[1])
     project.close()
     mixed = open_project(copy)
-    # Of a copy with its log it is said how to check it; nothing of a file that was only not closed.
+    # The warning about a copy with its log explains how to check it.
     assert "exam check" in mixed.not_closed and any(check_project(mixed).values())
     mixed.close()
     whole = open_project(project.path)
@@ -129,7 +129,7 @@ def test_a_copy_of_two_moments_says_so_and_a_check_finds_it(project: Project, lo
     whole.close()
 
 
-def test_saved_work_is_in_the_file_once_writing_ends(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_work_is_in_file_once_writing_ends(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_database, "IDLE", 0.05)
     project.checkpoint_when_idle()
     for words in ("New?", "Newer?"):
@@ -140,12 +140,12 @@ def test_saved_work_is_in_the_file_once_writing_ends(project: Project, monkeypat
     project.close()
 
 
-def test_while_changes_come_the_log_waits_but_not_forever(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_is_written_out_even_during_ongoing_changes(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     marked: list[Path] = []
     mark = _database.write_open_mark
 
     def counted(connection: Any, path: Path) -> None:
-        # A project that an earlier test left open may be written out meanwhile.
+        # A project left open by an earlier test may be written out at the same time.
         if path == project.path:
             marked.append(path)
         mark(connection, path)
@@ -155,13 +155,13 @@ def test_while_changes_come_the_log_waits_but_not_forever(project: Project, monk
     monkeypatch.setattr(_database, "LONGEST", 0.5)
     project.checkpoint_when_idle()
     reword(project, "Begun?")
-    assert len(marked) == 1, "the mark before the first change, and nothing since"
+    assert len(marked) == 1, "the mark before the first change, and none since"
     until(lambda: len(marked) > 1)
     until(lambda: not has_log(project.path))
     project.close()
 
 
-def test_a_project_that_nobody_holds_any_more_is_let_go(project: Project) -> None:
+def test_unreferenced_project_is_released(project: Project) -> None:
     project.close()
     again = open_project(project.path)
     again.checkpoint_when_idle()
@@ -175,11 +175,11 @@ def test_a_project_that_nobody_holds_any_more_is_let_go(project: Project) -> Non
     assert not thread.is_alive()
 
 
-def test_a_checkpoint_waits_for_nobody_and_holds_up_nobody(project: Project) -> None:
+def test_checkpoint_neither_waits_nor_blocks(project: Project) -> None:
     with project.cursor() as reader:
         reader.execute("BEGIN")
         reader.execute("FROM settings").fetchall()
-        assert project.checkpoint() is True, "the first mark takes nothing away that somebody reads"
+        assert project.checkpoint() is True, "the first mark removes nothing that is being read"
         reader.execute("COMMIT")
     assert not has_log(project.path)
     writing, go_on = threading.Event(), threading.Event()
@@ -203,7 +203,7 @@ def test_a_checkpoint_waits_for_nobody_and_holds_up_nobody(project: Project) -> 
     project.close()
 
 
-def test_an_export_says_nothing_of_whether_the_project_is_closed(project: Project, tmp_path: Path) -> None:
+def test_export_omits_whether_project_is_closed(project: Project, tmp_path: Path) -> None:
     reword(project, "New?")
     export_project(project, tmp_path / "out", "ann")
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
@@ -226,7 +226,7 @@ if sys.argv[2] == "killed":
 
 
 @pytest.mark.parametrize(("how", "said"), [("at its end", False), ("killed", True)])
-def test_a_process_closes_what_it_has_open_when_it_ends(project: Project, how: str, said: bool) -> None:
+def test_process_closes_its_project_unless_killed(project: Project, how: str, said: bool) -> None:
     project.close()
     subprocess.run([sys.executable, "-c", ENDS, str(project.path), how], check=False, timeout=120)
     assert has_log(project.path) is said
@@ -263,7 +263,7 @@ cli.main()
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_a_command_that_is_told_to_end_closes_the_project(project: Project, sent: signal.Signals) -> None:
+def test_interrupted_command_closes_the_project(project: Project, sent: signal.Signals) -> None:
     project.close()
     with subprocess.Popen([sys.executable, "-c", WAITS, str(project.path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"waiting\n"
@@ -278,7 +278,7 @@ def test_a_command_that_is_told_to_end_closes_the_project(project: Project, sent
 
 @contextmanager
 def visited(server: Server, query: str) -> Iterator[None]:
-    """While somebody has a page of the app before them: all that a browser says to the server for it."""
+    """Keep a page of the app open by sending the messages of a browser to the server."""
     address = server.address.replace("http:", "ws:") + "/_stcore/stream"
     with connect(address, subprotocols=[Subprotocol("streamlit")], max_size=None) as visitor:
         visitor.send(BackMsg(rerun_script=ClientState(query_string=query)).SerializeToString())
@@ -293,14 +293,14 @@ def visited(server: Server, query: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_an_ended_app_closes_its_files(
+def test_ended_app_closes_its_files(
     project: Project, app_server: Callable[[Path], Server], sent: signal.Signals
 ) -> None:
     with project.transaction() as cursor:
         key = add_job(cursor, "grading", put_grader(cursor, SPEC), {}, 1, "ann")
     project.close()
     server = app_server(project.path.parent)
-    # Opening it, the app writes that the job, whose process is gone, was interrupted.
+    # On opening, the app marks the job as interrupted, because its process has ended.
     with visited(server, "project=used"):
         server.process.send_signal(sent)
         server.process.wait(60)
@@ -321,13 +321,13 @@ def fill_two_questions(project: Project) -> None:
 filled = filled_project(fill_two_questions)
 
 
-def test_the_engine_is_made_to_refuse_everything(filled: Project):
+def test_broken_engine_refuses_everything(filled: Project):
     break_database(filled)
     with pytest.raises(duckdb.FatalException, match="invalidated"):
         filled._database._connection.execute("SELECT 1")
 
 
-def test_after_the_engine_gave_up_all_that_was_committed_is_there_and_work_goes_on(filled: Project):
+def test_committed_work_survives_engine_failure(filled: Project):
     break_database(filled)
     assert [question.text for question in bank.list_questions(filled)] == ["A?", "B?"]
     assert filled.value("SELECT rating FROM grades") == 4
@@ -340,7 +340,7 @@ def test_after_the_engine_gave_up_all_that_was_committed_is_there_and_work_goes_
     again.close()
 
 
-def test_what_only_reads_is_repeated_where_it_was_hit(filled: Project):
+def test_read_is_repeated_after_engine_failure(filled: Project):
     tries: list[int] = []
 
     def work(cursor: Cursor) -> int:
@@ -353,7 +353,7 @@ def test_what_only_reads_is_repeated_where_it_was_hit(filled: Project):
     assert len(tries) == 2
 
 
-def test_a_question_that_always_fails_is_an_error_and_others_continue(
+def test_read_that_always_fails_is_an_error_and_others_continue(
     filled: Project,
 ):
     with refusal("database-failed", kind=EngineError):
@@ -361,10 +361,10 @@ def test_a_question_that_always_fails_is_an_error_and_others_continue(
     assert filled.value("SELECT rating FROM grades") == 4
 
 
-def test_a_change_that_was_hit_is_undone_or_may_be_there_and_says_so(filled: Project) -> None:
+def test_change_hit_by_engine_failure_is_undone_or_in_doubt(filled: Project) -> None:
     with refusal("change-not-saved", kind=EngineError), filled.transaction() as cursor:
         cursor.execute("DELETE FROM grades")
-        # Somebody else's work, at which the engine gives up.
+        # Another person's work makes the engine fail.
         break_database(filled)
         filled.rows("SELECT 1")
     assert filled.value("SELECT count(*) FROM grades") == 1
@@ -374,7 +374,7 @@ def test_a_change_that_was_hit_is_undone_or_may_be_there_and_says_so(filled: Pro
     assert filled.value("SELECT value FROM settings WHERE name = 'a'") == "1"
 
 
-def test_a_block_that_is_under_way_in_another_thread_ends_before_the_file_is_opened_again(filled: Project):
+def test_reopening_waits_for_read_in_another_thread(filled: Project):
     inside, broken = threading.Event(), threading.Event()
     seen: list[object] = []
 
@@ -400,7 +400,7 @@ def test_a_block_that_is_under_way_in_another_thread_ends_before_the_file_is_ope
 
 
 class OneByOne:
-    """A grader that gives a grade at a time, and lets the engine give up before the third."""
+    """A grader that gives one grade at a time and breaks the engine before the third."""
 
     def __init__(self, project: Project) -> None:
         self.spec = GraderSpec("one by one", "self-rating", "another model")
@@ -419,7 +419,7 @@ class OneByOne:
             yield [(question, passage, Grade(3, "graded"))]
 
 
-def test_a_job_goes_on_and_every_grade_is_kept_once(filled: Project, monkeypatch: pytest.MonkeyPatch):
+def test_job_continues_and_keeps_each_grade_once(filled: Project, monkeypatch: pytest.MonkeyPatch):
     reported: list[Progress] = []
     monkeypatch.setattr("exam_workbench.jobs._job_run.COMMIT_SECONDS", 0.0)
     final = run_job(filled, OneByOne(filled), Request(), "ann", reported.append)
@@ -430,7 +430,7 @@ def test_a_job_goes_on_and_every_grade_is_kept_once(filled: Project, monkeypatch
     assert len(filled.reopenings) == 1
 
 
-def test_grades_that_were_committed_after_all_are_not_counted_twice(filled: Project):
+def test_grades_committed_despite_failure_are_counted_once(filled: Project):
     class Hit(OneByOne):
         def grade(self, *arguments: object, **more: object) -> Iterator[list[Outcome]]:
             pairs = arguments[2]
@@ -444,7 +444,7 @@ def test_grades_that_were_committed_after_all_are_not_counted_twice(filled: Proj
     assert [(job.state, job.failed) for job in find_jobs(filled)] == [("done", 12)]
 
 
-def test_the_end_of_a_job_that_is_on_record_is_not_recorded_again(filled: Project):
+def test_recorded_end_of_job_is_not_overwritten(filled: Project):
     final = run_job(filled, OneByOne(filled), Request(), "ann")
     (job,) = find_jobs(filled)
     with filled.transaction() as cursor:
@@ -452,7 +452,7 @@ def test_the_end_of_a_job_that_is_on_record_is_not_recorded_again(filled: Projec
     assert [(one.state, one.ended_at) for one in find_jobs(filled)] == [(final.state, job.ended_at)]
 
 
-def test_a_failed_reopening_is_reported_and_tried_again_later(filled: Project, monkeypatch: pytest.MonkeyPatch):
+def test_failed_reopening_is_reported_and_retried_later(filled: Project, monkeypatch: pytest.MonkeyPatch):
     def refuse(path: Path, read_only: bool = False) -> Cursor:
         raise ProjectError("project-in-use", f"{path} is open in another process.")
 
@@ -464,7 +464,7 @@ def test_a_failed_reopening_is_reported_and_tried_again_later(filled: Project, m
     assert filled.value("SELECT rating FROM grades") == 4
 
 
-def test_a_project_that_is_only_read_is_opened_again_too(tmp_path: Path):
+def test_read_only_project_is_reopened(tmp_path: Path):
     new_project(tmp_path / "read.duckdb").close()
     project = open_project(tmp_path / "read.duckdb", read_only=True)
     tries: list[int] = []

@@ -1,4 +1,4 @@
-"""Passages, and generated responses that are split into passages."""
+"""Passages, and generated responses split into passages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def stored(project: Project) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("number", [writing_passages.HASH, "length({}.text)"])
-def test_each_text_is_kept_once_by_its_number(project: Project, monkeypatch: pytest.MonkeyPatch, number: str) -> None:
+def test_each_text_is_stored_once(project: Project, monkeypatch: pytest.MonkeyPatch, number: str) -> None:
     monkeypatch.setattr(writing_passages, "HASH", number)
     monkeypatch.setattr(writing_passages, "COMPARED", 2)
     files = records.PassageFiles(project.working_folder)
@@ -59,18 +59,18 @@ def test_each_text_is_kept_once_by_its_number(project: Project, monkeypatch: pyt
     assert written.new == len(TEXTS)
     key_of = dict(project.rows("SELECT passage_id, passage_key FROM passages"))
     assert written.keys.tolist() == [key_of[one] for one in [*TEXTS, "g", "a", "b"]]
-    # In the order in which they first come; what has no text comes after what has one.
+    # Passages keep the order of first occurrence; those without text follow those with text.
     assert sorted(key_of, key=key_of.__getitem__) == ["z", "y", *TEXTS, "g", "x"]
     text_of = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     assert written.text_keys.tolist() == [*(text_of[one] for one in TEXTS), 0, text_of["a"], text_of["b"]]
 
 
-def test_texts_that_are_looked_at_together_are_clean_when_each_is() -> None:
+def test_texts_are_clean_together_if_each_is_clean() -> None:
     for sign in [*map(chr, range(160)), "\ud83d", "\u200f", "\U0001f600"]:
         assert all_clean(["first", f"a{sign}b"]) == (clean_text(f"a{sign}b") == f"a{sign}b")
 
 
-def test_a_passage_with_two_texts_is_refused_by_its_name(project: Project) -> None:
+def test_passage_with_two_texts_is_refused_by_name(project: Project) -> None:
     with refusal("passage-with-two-texts", "b"), project.transaction() as cursor:
         records.add_passages(cursor, [Passage("a", "x"), Passage("b", "x"), Passage("a", "x"), Passage("b", "y")])
     assert stored(project) == {}
@@ -175,7 +175,7 @@ def test_bad_lines_are_refused_by_number(line: str, said: tuple[str, ...]) -> No
     check_problem(problem, f"f.jsonl:2 {code}", *values)
 
 
-def test_files_of_responses_are_recognised_and_odd_queries_refused_or_noted() -> None:
+def test_response_files_are_recognized_and_odd_entries_reported() -> None:
     _, report = read(Source("m.json", data=b'{"q": {"a": "One."}, "q": {"a": "Two."}}'))
     (problem,) = report.problems
     check_problem(problem, "m.json duplicate-response", "a", "q", "m.json")
@@ -195,7 +195,7 @@ def test_files_of_responses_are_recognised_and_odd_queries_refused_or_noted() ->
 # Splitting
 
 
-def test_responses_are_split_between_sentences_that_keep_their_citations() -> None:
+def test_responses_are_split_at_sentences_that_keep_citations() -> None:
     text = "First line.\n- an item\n- another item"
     (part,) = split_response(text)
     assert part.text == text
@@ -222,7 +222,7 @@ def test_responses_are_split_between_sentences_that_keep_their_citations() -> No
 # Importing
 
 
-def test_a_response_becomes_a_run_of_its_passages_in_order_with_ids_that_can_be_traced(project: Project) -> None:
+def test_response_becomes_run_of_its_passages(project: Project) -> None:
     add_queries(project, "q1")
     done = import_responses(project, jsonl(plain("q1", "sys", SENTENCE * 30)))
     assert done.counts == {"runs": 1, "responses": 1, "passages of responses": 3}
@@ -230,7 +230,7 @@ def test_a_response_becomes_a_run_of_its_passages_in_order_with_ids_that_can_be_
     assert project.value("SELECT count(*) FROM pool WHERE text_key IS NOT NULL") == 3
 
 
-def test_the_query_comes_with_its_response_and_citations_can_be_read_back(project: Project) -> None:
+def test_query_is_imported_with_response_and_citations_are_kept(project: Project) -> None:
     import_responses(project, jsonl(RAG))
     assert project.rows("SELECT query_id, text FROM queries") == [("q1", "why is the sky blue")]
     assert citations(project, "sys/q1/1") == [("doc-a", "doc-b"), (), ("doc-c",)]
@@ -238,7 +238,7 @@ def test_the_query_comes_with_its_response_and_citations_can_be_read_back(projec
     assert (run.run, run.responses, run.words, run.passages, run.sentences, run.cited) == ("sys", 1, 13, 1, 3, 2)
 
 
-def test_an_unknown_query_refuses_the_whole_import_or_is_left_out_where_asked(project: Project) -> None:
+def test_unknown_query_refuses_import_unless_skipped(project: Project) -> None:
     add_queries(project, "q1")
     source = jsonl(plain("q1", "sys", "Known."), plain("q9", "sys", "Unknown."))
     with refusal("unknown-query", "answers.jsonl:2", "q9", kind=FileError):
@@ -249,7 +249,7 @@ def test_an_unknown_query_refuses_the_whole_import_or_is_left_out_where_asked(pr
     assert [coded(note) for note in done.notes] == ["answers.jsonl:2 unknown-query"]
 
 
-def test_responses_imported_again_replace_the_old_ones_and_texts_stay_final(project: Project) -> None:
+def test_reimported_responses_replace_old_ones_and_texts_stay(project: Project) -> None:
     add_queries(project, "q1", "q2")
     import_responses(project, jsonl(plain("q1", "sys", "First version."), plain("q2", "sys", "Stays.")))
     import_responses(project, jsonl(plain("q1", "sys", "Second version.")), replace=True)
@@ -264,7 +264,7 @@ def test_responses_imported_again_replace_the_old_ones_and_texts_stay_final(proj
     assert [run.words for run in records.response_runs(project)] == [2]
 
 
-def test_a_retrieval_run_of_the_same_name_stays(project: Project) -> None:
+def test_retrieval_run_of_same_name_stays(project: Project) -> None:
     add_queries(project, "q1")
     with project.transaction() as cursor:
         records.add_passages(cursor, [Passage("p", "text")])
@@ -277,13 +277,13 @@ def test_a_retrieval_run_of_the_same_name_stays(project: Project) -> None:
     assert list(records.ranking_scores(project)) == ["sys", "sys-responses"]
 
 
-def test_responses_and_the_bank_that_names_their_queries_import_together(project: Project) -> None:
+def test_responses_and_queries_are_imported_together(project: Project) -> None:
     queries = Source("queries.json", data=b'{"q1": "why"}')
     groups = [Group("responses", [jsonl(plain("q1", "sys", "Because."))]), Group("queries", [queries])]
     assert [done.kind for done in import_groups(project, groups, "tester")] == ["queries", "responses"]
 
 
-def test_the_shell_imports_and_lists_responses(tmp_path: Path) -> None:
+def test_cli_imports_and_lists_responses(tmp_path: Path) -> None:
     path = tmp_path / "p.duckdb"
     new_project(path).close()
     (tmp_path / "answers.jsonl").write_text(json.dumps(RAG) + "\n")
@@ -299,7 +299,7 @@ def test_the_shell_imports_and_lists_responses(tmp_path: Path) -> None:
     assert rows[-1].split() == ["sys", "1", "13", "1", "3", "2"]
 
 
-def test_length_stands_beside_every_measure_where_responses_were_written(project: Project) -> None:
+def test_leaderboard_shows_lengths_of_responses(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "d1"): 4, ("A?", "d2"): 5}, {"r": {"q1": ["d1"]}})
     assert leaderboard(project, "nDCG@10").lengths == {}
     with project.transaction() as cursor:
@@ -313,7 +313,7 @@ def test_length_stands_beside_every_measure_where_responses_were_written(project
     assert board.length_correlation() == pytest.approx(spearmanr([1.0, 0.5, 0.0], [3, 3, 5]).statistic)
 
 
-def test_responses_of_another_system_do_not_replace_those_of_a_system_that_had_to_be_renamed(project: Project) -> None:
+def test_responses_do_not_replace_those_of_a_renamed_system(project: Project) -> None:
     fill(project, [], {}, {"r": {"q1": ["d1"]}})
     for system in ("r", "r-responses", "r"):
         with project.transaction() as cursor:

@@ -1,4 +1,4 @@
-"""Who may do what: each act by each role, in the queries that are theirs, under the name of the login alone."""
+"""Roles and permissions: actions of each role, assigned queries, and the identity of a login."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.made.refusals import refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "Zanzibar"
-"""A word of every question, of what a grader extracted, of a reason and of every note about the bank."""
+"""A word in every question, extracted answer, override reason and note of a bank version."""
 BANK = [
     Question("q1/a", "q1", f"What is A of {SECRET}?", note=SECRET),
     Question("q2/b", "q2", f"What is B of {SECRET}?", answer_key=SECRET),
@@ -128,7 +128,7 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
 }
 
 
-def test_only_who_may_take_everything_out_makes_a_backup(project: Project) -> None:
+def test_only_organizers_make_backups(project: Project) -> None:
     made = []
     for role, name in NAMES.items():
         if not refused(lambda name=name: made.append(back_up_project(as_(project, name), author=name))):
@@ -137,7 +137,7 @@ def test_only_who_may_take_everything_out_makes_a_backup(project: Project) -> No
 
 
 def refused(work: Callable[[], Any]) -> bool:
-    """Whether somebody's role was the reason that something was not done."""
+    """Return whether the work was refused because of the person's role."""
     try:
         work()
     except NotAllowed:
@@ -148,14 +148,14 @@ def refused(work: Callable[[], Any]) -> bool:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_each_role_may_do_what_the_table_says_and_nothing_else(project: Project, role: str) -> None:
+def test_each_role_may_do_exactly_its_actions(project: Project, role: str) -> None:
     assert list(DONE) == list(ACTS)
     name = NAMES[role]
     may = [act for act, do in DONE.items() if not refused(lambda do=do: do(as_(project, name), name))]
     assert may == [act for act, rule in ACTS.items() if ROLES.index(rule.role) <= ROLES.index(role)]  # type: ignore[arg-type]
 
 
-def test_a_refusal_names_the_role_and_the_file_alone_gives_every_right(project: Project) -> None:
+def test_refusal_names_role_and_file_access_gives_all_rights(project: Project) -> None:
     assert [act for act, do in DONE.items() if refused(lambda do=do: do(project, "anybody"))] == []
     assert project.member() is None and project.allows("manage people")
     with refusal("role-needed", "organizer", "asta", "assessor", "olga", kind=NotAllowed):
@@ -167,7 +167,7 @@ def test_a_refusal_names_the_role_and_the_file_alone_gives_every_right(project: 
 @pytest.mark.parametrize(
     ("name", "reads", "writes"), [("vera", False, False), ("asta", True, False), ("olga", True, True)]
 )
-def test_assessors_read_and_organizers_write_the_rest(project: Project, name: str, reads: bool, writes: bool) -> None:
+def test_assessors_read_and_organizers_write_database(project: Project, name: str, reads: bool, writes: bool) -> None:
     handle = as_(project, name)
     read: list[Callable[[], Any]] = [
         lambda: handle.rows("SELECT text FROM question_texts"),
@@ -183,7 +183,7 @@ def test_assessors_read_and_organizers_write_the_rest(project: Project, name: st
         assert refused(lambda: handle.transaction().__enter__())
 
 
-# What a viewer may call, each with what it gives them: nothing of it holds a word of a question or an answer.
+# Functions that a viewer may call: their results contain no text of a question or an answer.
 OPEN: dict[str, Callable[[Project], Any]] = {
     "is_demo": exchange.is_demo,
     "basis": lambda p: labels.basis(p, labels.Policy()).key,
@@ -247,7 +247,7 @@ def a_table(project: Project) -> study.MetaTable:
     return study.meta_table(project, rows, ["assessors"], ["AP"], None, labels.Policy(), "average")
 
 
-def test_what_is_open_to_viewers_is_exactly_this_and_holds_no_secret(project: Project) -> None:
+def test_viewer_functions_are_listed_and_reveal_no_secret(project: Project) -> None:
     opened = {
         name
         for path in (ROOT / "core").rglob("*.py")
@@ -258,7 +258,7 @@ def test_what_is_open_to_viewers_is_exactly_this_and_holds_no_secret(project: Pr
     assert [name for name, ask in OPEN.items() if SECRET in repr(ask(viewer))] == []
 
 
-# Ways to a question, an answer, a grade or a judgment: all that a viewer may try, and more.
+# Ways to a question, an answer, a grade or a judgment that a viewer may try.
 WAYS: list[Callable[[Project], Any]] = [
     lambda p: bank.list_questions(p),
     lambda p: bank.list_questions(p, version=1, query_id="q1"),
@@ -305,14 +305,14 @@ WAYS: list[Callable[[Project], Any]] = [
 ]
 
 
-def test_a_viewer_cannot_get_at_a_question_or_a_grade_by_any_way(project: Project) -> None:
-    # Somebody who may has asked all of it just before, so that it lies in the memory of the process.
+def test_viewer_cannot_reach_questions_or_grades(project: Project) -> None:
+    # An organizer calls each function first, so that the results are cached in the process.
     for way in WAYS:
         refused(lambda way=way: way(as_(project, "olga")))
     assert [at for at, way in enumerate(WAYS) if not refused(lambda way=way: way(as_(project, "vera")))] == []
 
 
-def test_an_assessor_learns_what_a_job_would_take_that_was_never_asked_before(project: Project) -> None:
+def test_assessor_sees_price_of_unused_grader(project: Project) -> None:
     direct = make_grader("direct", {"back_end": "openai", "model": "new", "base_url": "http://127.0.0.1:9"})
     texts = "SELECT count(*) FROM question_texts"
     before = project.value(texts)
@@ -321,7 +321,7 @@ def test_an_assessor_learns_what_a_job_would_take_that_was_never_asked_before(pr
     refused(lambda: price_tag(as_(project, "vera"), direct, 1))
 
 
-def test_only_the_project_itself_reaches_the_database_past_the_check() -> None:
+def test_only_known_modules_bypass_the_permission_check() -> None:
     past = re.compile(r"(?<!self)(?<!from )\.(_database|_known|_read|_cursor|_transaction|_identity|unattended)\b")
     found = {
         (path.relative_to(ROOT).as_posix(), name)
@@ -337,7 +337,7 @@ def test_only_the_project_itself_reaches_the_database_past_the_check() -> None:
     }
 
 
-def test_an_assessor_acts_in_the_queries_that_are_theirs_alone(project: Project) -> None:
+def test_assessor_acts_only_in_assigned_queries(project: Project) -> None:
     lea = as_(project, LIMITED)
     tries: dict[str, Callable[[str], Any]] = {
         "edit": lambda q: bank.put_draft(lea, LIMITED, a_question(project, q)),
@@ -355,11 +355,11 @@ def test_an_assessor_acts_in_the_queries_that_are_theirs_alone(project: Project)
         review.settle_by_override(lea, a_case(project), ["q2/b"], 2, "by a case of q1", LIMITED)
     with refusal("query-not-assigned", "q2", "lea", kind=NotAllowed):
         tries["judge"]("q2")
-    # Everything is read, as judging by the example of others is.
+    # Assessors may read everything, because they learn from the judgments of others.
     assert len(bank.list_questions(lea)) == 2
 
 
-def test_an_act_is_recorded_under_the_login_and_no_other_name(project: Project) -> None:
+def test_action_under_another_name_is_refused(project: Project) -> None:
     before = project.value("SELECT count(*) FROM activity"), project.value("SELECT count(*) FROM overrides")
     olga = as_(project, "olga")
     for do in (
@@ -374,7 +374,7 @@ def test_an_act_is_recorded_under_the_login_and_no_other_name(project: Project) 
     assert (project.value("SELECT count(*) FROM activity"), project.value("SELECT count(*) FROM overrides")) == before
 
 
-def test_a_change_of_role_counts_from_the_next_act_on(project: Project) -> None:
+def test_role_change_applies_from_next_action(project: Project) -> None:
     handle = as_(project, "tom")
     records.set_member(project, "Tom@X.org", "assessor", "shell")
     bank.put_draft(handle, "tom", replace(BANK[0], weight=0.3))
@@ -390,7 +390,7 @@ def test_a_change_of_role_counts_from_the_next_act_on(project: Project) -> None:
     assert "tom@x.org" not in project.members()
 
 
-def test_the_last_organizer_stays(project: Project) -> None:
+def test_last_organizer_stays(project: Project) -> None:
     for leave in (
         lambda: records.remove_member(as_(project, "olga"), "olga@x.org", "olga"),
         lambda: records.change_member(project, "olga@x.org", "shell", role="viewer"),
@@ -400,7 +400,7 @@ def test_the_last_organizer_stays(project: Project) -> None:
     assert project.members()["olga@x.org"] == Member("olga@x.org", "olga", "organizer")
 
 
-def test_what_is_said_of_people_is_checked(project: Project) -> None:
+def test_invalid_members_are_refused(project: Project) -> None:
     for said, reason in (
         (lambda: records.set_member(project, "x@x.org", "king", "shell"), ("unknown-role",)),  # type: ignore[arg-type]
         (lambda: records.set_member(project, " ", "viewer", "shell"), ("invalid-identity",)),
@@ -426,28 +426,28 @@ def test_what_is_said_of_people_is_checked(project: Project) -> None:
         ({"email": "ann@x.org", "email_verified": False, "sub": "7"}, "7"),
         ({"email": "ann@x.org", "email_verified": "false", "sub": "7"}, "7"),
         ({"sub": 7}, "7"),
-        # A subject that looks like an address, or like such a subject, is neither.
+        # A subject that looks like an address or a prefixed subject gets the prefix.
         ({"email": "eve@x.org", "email_verified": False, "sub": "Olga@x.org"}, "subject:Olga@x.org"),
         ({"sub": "olga@x.org"}, "subject:olga@x.org"),
         ({"sub": "subject:olga@x.org"}, "subject:subject:olga@x.org"),
         ({"sub": "subject:7"}, "subject:subject:7"),
-        # Nor does an address become a subject, or another address.
+        # An address never becomes a subject or another address.
         ({"email": "7", "sub": "8"}, "8"),
         ({"email": "subject:olga@x.org", "sub": "8"}, "8"),
         ({"email": "\N{KELVIN SIGN}ate@x.org", "sub": "8"}, "8"),
     ],
 )
-def test_a_login_is_known_by_a_verified_address_or_its_subject(claims: dict[str, Any], identity: str) -> None:
+def test_login_is_identified_by_verified_address_or_subject(claims: dict[str, Any], identity: str) -> None:
     assert records.identity_of(claims) == identity
 
 
-def test_a_role_given_to_an_address_is_not_that_of_a_subject(project: Project) -> None:
+def test_role_of_address_does_not_apply_to_subject(project: Project) -> None:
     records.set_member(project, "olga@x.org", "organizer", "shell")
     records.set_member(project, "7", "assessor", "shell", "ann")
     subject = records.identity_of({"sub": "olga@x.org"})
     with pytest.raises(NotAllowed):
         project.acting_as(subject).require("see boards")
-    # As the refusal names it, an organizer gives it a role of its own; one that was given to a plain subject stays.
+    # An organizer can give the prefixed subject its own role; a role given to a plain subject stays.
     member = records.set_member(project, subject, "viewer", "shell", "eve")
     assert project.acting_as(subject).member() == member and member.role == "viewer"
     kept = project.acting_as(records.identity_of({"sub": "7"})).member()
@@ -457,6 +457,6 @@ def test_a_role_given_to_an_address_is_not_that_of_a_subject(project: Project) -
     assert project.acting_as(cased).member() is not None
 
 
-def test_a_login_that_says_nothing_is_nobody() -> None:
+def test_login_without_identity_is_refused() -> None:
     with refusal("login-without-identity"):
         records.identity_of({"name": "Ann"})

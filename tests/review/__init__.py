@@ -1,1 +1,1 @@
-"""Tests of what people look at and settle."""
+"""Tests of reading, judging and settling by people."""

@@ -1,4 +1,4 @@
-"""What several people judge blindly: nobody sees what the others gave before it is decided, and the decision counts."""
+"""Double assignments: values stay hidden from other assessors until a decision, and the decision counts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3"]}}
 JUDGED: Place = ("q1", "p1", None)
 RATED: Place = ("q1", "p1", "q1/a")
 SECRET = "Zanzibar"
-"""The reason that bob gives for what nobody is to see."""
+"""The reason that bob gives for his hidden values."""
 
 
 def make(project: Project) -> None:
@@ -97,7 +97,7 @@ def standing(project: Project) -> dict[Place, str]:
 
 
 def seen(project: Project) -> str:
-    """All readings that could show what bob gave, as one text."""
+    """Return everything readable that could show bob's values, as one string."""
     found = [
         assessor_judgments(project),
         source_judgments(project, "assessor: bob"),
@@ -121,27 +121,27 @@ def exporting_rows(project: Project) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize("name", ["ann", "cat"])
-def test_nobody_who_judges_sees_what_another_gave_before_it_is_decided(project: Project, name: str) -> None:
+def test_assessors_see_values_of_others_only_after_decision(project: Project, name: str) -> None:
     told = seen(as_(project, "olga"))
     assert SECRET in told and "'bob'" in told
     handle = as_(project, name)
-    # Whoever may see it asked just before, so that it lies in the memory of the process.
+    # The organizer read everything just before, so that the process has cached it.
     hidden = seen(handle)
     assert SECRET not in hidden and "value=3" not in hidden and "rating=5" not in hidden and "'bob'" not in hidden
     own = {"ann": [("ann", 2), ("ann", 1)], "cat": []}[name]
     assert [(one.author, one.value) for one in assessor_judgments(handle)] == own
     decide_case(as_(project, "olga"), JUDGED, 3, "by the guidelines", "olga")
     assert ("bob", 3) in [(one.author, one.value) for one in assessor_judgments(handle)]
-    # What is not decided stays hidden.
+    # Undecided values stay hidden.
     assert not [one for one in find_overrides(handle) if one.author == "bob"]
 
 
-def test_somebody_without_a_login_is_blind_under_their_name(project: Project) -> None:
+def test_values_are_hidden_by_name_without_sign_in(project: Project) -> None:
     assert SECRET not in seen(project.seen_by("ann")) and SECRET in seen(project.seen_by("zoe"))
     assert SECRET in seen(project)
 
 
-def test_nothing_counts_before_the_decision_does(project: Project) -> None:
+def test_values_count_only_once_decided(project: Project) -> None:
     olga, policy = as_(project, "olga"), Policy()
     labels = lambda: label_qrels(project, basis(project, policy))["q1"]["p1"]  # noqa: E731
     assert labels() == 1
@@ -153,7 +153,7 @@ def test_nothing_counts_before_the_decision_does(project: Project) -> None:
     assert set(standing(olga).values()) == {"decided"}
     undo_decision(olga, RATED, "olga")
     undo_decision(olga, JUDGED, "olga")
-    # What is missing is no 0: it is not there.
+    # An undone decision leaves no value rather than 0.
     assert labels() == 1 and source_judgments(project, ADJUDICATED) == {"q1": {"p2": 1}}
     assert [one.value for one in list_decisions(olga, RATED)] == [None, 5]
     decide_case(olga, RATED, 2, "half of it", "olga")
@@ -161,7 +161,7 @@ def test_nothing_counts_before_the_decision_does(project: Project) -> None:
     assert standing(olga)[RATED] == "differs"
 
 
-def test_what_was_decided_on_stays_as_it_was_given(project: Project) -> None:
+def test_decided_values_cannot_be_changed(project: Project) -> None:
     olga, ann = as_(project, "olga"), as_(project, "ann")
     with refusal("override-of-double-assignment"):
         withdraw_by_key(ann, next(one.key for one in find_overrides(project) if one.author == "bob"), "ann")
@@ -177,7 +177,7 @@ def test_what_was_decided_on_stays_as_it_was_given(project: Project) -> None:
     judging.judge_passage(ann, "q1", "p2", 2, "ann")
 
 
-def test_only_who_takes_no_part_and_may_decides_and_only_once_all_gave_theirs(project: Project) -> None:
+def test_decision_needs_uninvolved_adjudicator_and_all_values(project: Project) -> None:
     with refusal("adjudicator-takes-part", "ann", kind=NotAllowed):
         decide_case(as_(project, "ann"), JUDGED, 2, "mine", "ann")
     with refusal("adjudicator-takes-part", "cat", kind=NotAllowed):
@@ -194,13 +194,13 @@ def test_only_who_takes_no_part_and_may_decides_and_only_once_all_gave_theirs(pr
         claim_double(cat, "q2", "cat")
     claim_double(as_(project, "bob"), "q2", "bob")
     assert standing(cat) == {place: "waiting"}
-    # Somebody who is done and gave nothing differs from somebody who gave 0.
+    # An assessor who is done without a value differs from one who gave 0.
     mark_done(as_(project, "bob"), "q2", True, "bob")
     assert standing(cat) == {place: "differs"}
     decide_case(cat, place, 0, "so", "cat")
 
 
-def test_whoever_takes_part_works_in_the_query_until_they_decline_or_are_released(project: Project) -> None:
+def test_participants_keep_access_until_declined_or_released(project: Project) -> None:
     ann, bob = as_(project, "ann"), as_(project, "bob")
     assert [one.query_id for one in my_work(project, "ann", ann.members()["ann@x.org"].assigned_queries, None)] == [
         "q1",
@@ -211,7 +211,7 @@ def test_whoever_takes_part_works_in_the_query_until_they_decline_or_are_release
     decline_double(ann, "q1", "ann", "no time")
     with refusal("query-not-assigned", "ann", kind=NotAllowed):
         judging.judge_passage(ann, "q1", "p1", 1, "ann")
-    # What she gave is no decision all the same, and she sees no more of bob's than before.
+    # Her values still do not count, and bob's values stay hidden from her.
     assert SECRET not in seen(ann) and label_qrels(project, basis(project, Policy()))["q1"]["p1"] == 1
     claim_double(as_(project, "cat"), "q1", "cat")
     release_double(project, "q1", "bob", "olga")
@@ -219,7 +219,7 @@ def test_whoever_takes_part_works_in_the_query_until_they_decline_or_are_release
         judging.judge_passage(bob, "q1", "p1", 1, "bob")
 
 
-def test_a_double_assignment_ends_once_everything_in_it_is_decided(project: Project) -> None:
+def test_double_assignment_ends_once_all_is_decided(project: Project) -> None:
     with refusal("decisions-missing", "2", "q1"):
         end_double(project, "q1", "olga")
     for place in (JUDGED, RATED):
@@ -234,7 +234,7 @@ def test_a_double_assignment_ends_once_everything_in_it_is_decided(project: Proj
     assert not {*sample_of(project, "q1", 1)} & {*drawn}
 
 
-def test_other_pairs_judge_other_passages_of_the_same_query(project: Project) -> None:
+def test_second_pair_judges_other_passages_of_same_query(project: Project) -> None:
     with refusal("already-doubly-assigned", "1", "q1"):
         assign_double(project, "q1", "olga", ["ann", "cat"], passages=["p2", "p3"])
     with refusal("already-doubly-assigned", "q1"):
@@ -246,7 +246,7 @@ def test_other_pairs_judge_other_passages_of_the_same_query(project: Project) ->
     by_ann, by_bob, by_cat = seen(ann), seen(bob), seen(cat)
     assert "cat on three" not in by_ann + by_bob and "ann on three" not in by_bob + by_cat
     assert SECRET not in by_ann + by_cat
-    # Ann is in both, and has to say which one she means; bob is in one.
+    # Ann is in both and must give a number; bob is in one.
     with refusal("ambiguous-double-assignment", str(second), "2", "ann", "bob"):
         decline_double(ann, "q1", "ann")
     with refusal("unknown-double-assignment", "1"):
@@ -260,23 +260,23 @@ def test_other_pairs_judge_other_passages_of_the_same_query(project: Project) ->
     decline_double(bob, "q1", "bob")
 
 
-def test_a_case_that_an_organizer_settled_between_people_does_not_show_what_they_gave(project: Project) -> None:
+def test_settled_case_between_people_hides_their_values(project: Project) -> None:
     case = Case("ratings of ann", "ratings of bob", "q1", "p1", "q1/a", 4, 5)
     settle_by_comment(as_(project, "olga"), case, "both", "olga")
     assert "ratings of bob" not in record_csv(as_(project, "ann")) and "ratings of bob" in record_csv(project)
 
 
-def test_agreement_is_over_what_two_people_gave_for_the_same(project: Project) -> None:
+def test_agreement_covers_passages_with_values_of_two_people(project: Project) -> None:
     decide_case(project, RATED, 5, "so", "bob's chief")
     judged, rated = between_people(project, "q1")
     (pair,) = judged.pairs
-    # Of the two passages one is alike: p_o 1/2, p_e 1/4 by the margins.
+    # The two agree on one of two passages: p_o is 1/2, and p_e is 1/4 by the margins.
     assert (judged.n, judged.same, pair.n, pair.same, pair.kappa.value) == (2, 1, 2, 1, pytest.approx(1 / 3))
     assert (rated.n, rated.same, list(rated.people)) == (1, 0, ["ann", "bob"])
     assert between_people(project, "q2")[0].alpha.undefined
 
 
-def test_what_is_due_comes_first_and_what_was_due_is_late(project: Project) -> None:
+def test_queries_are_ordered_by_due_date_and_marked_late(project: Project) -> None:
     today = date(2026, 5, 4)
     set_due(project, ["q2"], date(2026, 5, 3), "olga")
     set_due(project, ["q1"], date(2026, 5, 9), "olga", "cat")

@@ -1,4 +1,4 @@
-"""How well labels, judgments and people agree, and which passages are behind each cell."""
+"""Agreement of labels, judgments and people, and the passages behind each cell."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def _table(rows: tuple[int, ...], columns: tuple[int, ...], counts: list[list[in
     return CrossTable(rows, columns, np.array(counts))
 
 
-def test_the_table_of_exam_plus_plus_gives_its_kappa() -> None:
+def test_kappa_matches_exam_plus_plus_table() -> None:
     table = _table((1, 0), (1, 0), [[1910, 1117], [880, 2445]])
     assert (table.row_totals, table.n) == ([3027, 3325], 6352)
     kappa = cohen_kappa(table).value
     assert kappa is not None
     assert round(kappa, 2) == 0.37
-    # With two values on either side, one value against the rest is the whole table.
+    # With two values per side, one value against the rest is the whole table.
     assert [level.value for level in per_level(table).values()] == [pytest.approx(kappa)] * 2
 
 
@@ -78,7 +78,7 @@ two_sides = st.lists(st.tuples(st.integers(-2, 5), st.integers(-2, 5)), min_size
 
 
 @given(two_sides)
-def test_kappa_is_that_of_scikit_learn_and_undefined_where_it_gives_nan(pairs: list[tuple[int, int]]) -> None:
+def test_kappa_matches_scikit_learn_with_nan_as_undefined(pairs: list[tuple[int, int]]) -> None:
     left, right = zip(*pairs, strict=True)
     table = cross_table(left, right, range(5, -3, -1), range(-2, 6))
     for ours, weights in (
@@ -96,7 +96,7 @@ def test_kappa_is_that_of_scikit_learn_and_undefined_where_it_gives_nan(pairs: l
 
 
 @given(two_sides)
-def test_each_level_is_the_kappa_of_that_value_against_the_rest(pairs: list[tuple[int, int]]) -> None:
+def test_level_kappa_compares_one_value_with_the_rest(pairs: list[tuple[int, int]]) -> None:
     left, right = zip(*pairs, strict=True)
     scale = range(5, -3, -1)
     for value, level in per_level(cross_table(left, right, scale, scale)).items():
@@ -109,7 +109,7 @@ def test_each_level_is_the_kappa_of_that_value_against_the_rest(pairs: list[tupl
             assert level.value == pytest.approx(cohen_kappa_score(said, same), abs=1e-12)
 
 
-def test_without_anything_to_compare_every_coefficient_says_so() -> None:
+def test_all_coefficients_are_undefined_without_pairs() -> None:
     table = cross_table([], [], RATINGS, (3, 2, 1, 0))
     for found in (cohen_kappa(table), weighted_kappa(table), alpha_of(table), *per_level(table).values()):
         assert found.value is None
@@ -132,33 +132,33 @@ OBSERVERS = np.array(
 
 
 @pytest.mark.parametrize(("level", "expected"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
-def test_alpha_is_that_of_krippendorffs_own_example(level, expected: float) -> None:
+def test_alpha_matches_krippendorffs_example(level, expected: float) -> None:
     found = krippendorff_alpha(OBSERVERS.T, level).value
     assert found == pytest.approx(expected, abs=5e-4)
 
 
-def test_things_that_one_rater_rated_alone_do_not_move_alpha() -> None:
+def test_units_with_one_rating_do_not_change_alpha() -> None:
     more = np.vstack([OBSERVERS.T, [[5, nan, nan, nan], [nan] * 4]])
     assert krippendorff_alpha(more, "ordinal") == krippendorff_alpha(OBSERVERS.T, "ordinal")
 
 
 @pytest.mark.parametrize("values", [[[nan, nan]], [[1, nan], [nan, 2]], [[3, 3], [3, 3]]])
-def test_alpha_is_undefined_without_pairs_and_without_variation(values: list[list[float]]) -> None:
+def test_alpha_is_undefined_without_pairs_or_variation(values: list[list[float]]) -> None:
     found = krippendorff_alpha(np.array(values), "interval")
     assert found.value is None
     assert found.undefined
 
 
-# --- which values say the same ----------------------------------------------------------------------------------
+# --- matching values --------------------------------------------------------------------------------------------
 
 
-def test_labels_are_fitted_to_judgments_as_the_papers_do() -> None:
+def test_labels_match_judgments_as_in_the_papers() -> None:
     assert match_scales(RATINGS, (3, 2, 1, 0)) == {5: (3,), 4: (3,), 3: (2,), 2: (2,), 1: (2,), 0: (0,)}
     assert match_scales(RATINGS, (1, 0, -2)) == {5: (1,), 4: (1,), 3: (0, -2), 2: (0, -2), 1: (0, -2), 0: (0, -2)}
 
 
 @given(st.integers(1, 6), st.integers(1, 6))
-def test_what_says_the_same_does_not_depend_on_which_side_is_which(top: int, other: int) -> None:
+def test_matching_of_scales_is_symmetric(top: int, other: int) -> None:
     one, two = range(top + 1), range(other + 1)
     there, back = match_scales(one, two), match_scales(two, one)
     assert {(a, b) for a in one for b in there[a]} == {(a, b) for b in two for a in back[b]}
@@ -168,14 +168,14 @@ def test_what_says_the_same_does_not_depend_on_which_side_is_which(top: int, oth
         assert there == {value: (value,) for value in one}
 
 
-def test_where_nothing_is_relevant_no_positive_label_agrees() -> None:
+def test_positive_labels_match_nothing_without_relevant_values() -> None:
     assert match_scales((2, 1, 0), (0, -1)) == {2: (), 1: (), 0: (0, -1)}
 
 
 # --- merging ----------------------------------------------------------------------------------------------------
 
 
-def test_merged_values_add_up_and_keep_their_names() -> None:
+def test_merged_values_are_summed_and_named() -> None:
     table = _table((3, 2, 1, 0), (2, 1, 0, -2), np.arange(16).reshape(4, 4).tolist())
     found = merge_values(table, [(3, 2), (1, 0)], [(2, 1), (0, -2)])
     assert found.counts.tolist() == [[0 + 1 + 4 + 5, 2 + 3 + 6 + 7], [8 + 9 + 12 + 13, 10 + 11 + 14 + 15]]
@@ -193,11 +193,11 @@ def dl23(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 Row = tuple[str, list[str], str, str]
-"""Label, cells (with their boxes and bold type), total, kappa of one line of a table."""
+"""One line of a table: label, cells (with boxes and bold type), total, kappa."""
 
 
 def _rows(latex: str) -> list[Row]:
-    """The body of one LaTeX table, RUBRIC's or ours."""
+    """Return the rows of one LaTeX table, RUBRIC's or ours."""
     rows = []
     for line in latex.splitlines():
         plain = re.sub(r"%$|\\\\|\\bottomrule|\$|^&", "", line).replace("{-}", "-").strip()
@@ -210,7 +210,7 @@ def _rows(latex: str) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def reference(shared_data: Path) -> dict[tuple[str, str], list[Row]]:
-    """RUBRIC's tables by how many questions have to reach a level, and by the name of the table."""
+    """Return RUBRIC's tables by minimum number of supporting questions and name."""
     text = (shared_data / "dl23-llmjudge/reference/ia-rated-rel2.tex").read_text().replace("%\n", "\n")
     found: dict[tuple[str, str], list[Row]] = {}
     for section in text.split(r"\section{Min Answers= ")[1:]:
@@ -225,7 +225,7 @@ def _of_labels(project: Project, min_answers: str):
 
 
 @pytest.mark.parametrize("min_answers", ["1", "2", "5"])
-def test_labels_against_nist_give_rubrics_table_cell_by_cell_and_kappa_by_kappa(dl23, reference, min_answers) -> None:
+def test_labels_against_nist_match_rubrics_table(dl23, reference, min_answers) -> None:
     found = _of_labels(dl23, min_answers)
     expected = reference[min_answers, "GRADED"]
     assert [len(row[1]) for row in expected] == [4] * 6
@@ -241,7 +241,7 @@ MERGED = {
 
 
 @pytest.mark.parametrize(("min_answers", "name"), list(itertools.product(["1", "2", "5"], MERGED)))
-def test_merged_tables_are_rubrics_too(dl23, reference, min_answers, name) -> None:
+def test_merged_tables_match_rubrics(dl23, reference, min_answers, name) -> None:
     table = merge_values(_of_labels(dl23, min_answers).table, *MERGED[name])
     rows = [
         ([str(count) for count in counts], str(total), f"{kappa.value:.2g}")
@@ -254,7 +254,7 @@ def test_merged_tables_are_rubrics_too(dl23, reference, min_answers, name) -> No
     assert rows == plain
 
 
-def test_cutting_both_sides_in_two_gives_rubrics_strict_table(dl23, reference) -> None:
+def test_binary_table_matches_rubrics_strict_table(dl23, reference) -> None:
     found = side_agreement(dl23, Labels(Policy(grader=SELF_RATED)), Judgments(threshold=2))
     expected = reference["1", "STRICT"]
     ours = _rows(table_latex(found.merged))
@@ -262,7 +262,7 @@ def test_cutting_both_sides_in_two_gives_rubrics_strict_table(dl23, reference) -
     assert [row[1:] for row in ours] == [row[1:] for row in expected]
 
 
-def test_every_cell_leads_to_its_passages(dl23) -> None:
+def test_each_cell_lists_its_passages(dl23) -> None:
     sides = Labels(Policy(grader=SELF_RATED)), Judgments()
     table = side_agreement(dl23, *sides).table
     for (i, row), (j, column) in itertools.product(enumerate(table.rows), enumerate(table.columns)):
@@ -278,7 +278,7 @@ def test_every_cell_leads_to_its_passages(dl23) -> None:
     assert list_disagreements(dl23, *sides, cell=([5, 4], [1, 0]), limit=0).total == 2798
 
 
-def test_the_worst_disagreements_come_first_whichever_side_is_higher(dl23) -> None:
+def test_worst_disagreements_of_either_side_come_first(dl23) -> None:
     sides = Labels(Policy(grader=SELF_RATED)), Judgments()
 
     def listed(**how: Any) -> list[Pair]:
@@ -300,7 +300,7 @@ def test_the_worst_disagreements_come_first_whichever_side_is_higher(dl23) -> No
     assert len(too_low) + len(too_high) == len(found)
 
 
-def test_queries_add_up_to_the_whole(dl23) -> None:
+def test_query_tables_add_up_to_full_table(dl23) -> None:
     sides = Labels(Policy(grader=SELF_RATED)), Judgments()
     queries = [query for (query,) in dl23.rows("SELECT query_id FROM queries")]
     parts = [side_agreement(dl23, *sides, queries=[query]) for query in queries]
@@ -309,7 +309,7 @@ def test_queries_add_up_to_the_whole(dl23) -> None:
     assert side_agreement(dl23, *sides, queries=queries).kappa == whole.kappa
 
 
-def test_two_graders_are_compared_on_the_passages_that_both_labelled(dl23) -> None:
+def test_two_graders_are_compared_on_passages_both_labelled(dl23) -> None:
     found = side_agreement(dl23, machine_labels(Policy(grader=SELF_RATED)), machine_labels(Policy(grader=NUGGETS)))
     assert (found.table.rows, found.table.columns) == (RATINGS, RATINGS)
     missing = 7263 - side_agreement(dl23, Labels(Policy(grader=NUGGETS)), Judgments()).n
@@ -329,7 +329,7 @@ OTHER = GraderSpec("other grader", "self-rating", "other")
 
 
 def fill_small(project: Project) -> None:
-    """One query, five passages: p4 failed, p5 never asked; p5 is judged, p3 is not."""
+    """Fill one query with five passages: p4 failed, p5 is ungraded but judged, p3 is not judged."""
     ratings = {("A?", "p1"): 5, ("B?", "p1"): 2, ("A?", "p2"): 0, ("B?", "p2"): 1, ("A?", "p3"): 3, ("A?", "p4"): None}
     fill(project, [A, B], ratings, {"run": {"q1": ["p1", "p2", "p3", "p4", "p5"]}})
     judge(project, {("q1", "p1"): 2, ("q1", "p2"): 0, ("q1", "p4"): 0, ("q1", "p5"): 2})
@@ -339,7 +339,7 @@ small = read_project(fill_small)
 own = filled_project(fill_small)
 
 
-def test_pairs_that_one_side_lacks_are_counted_and_never_taken_for_zero(small: Project) -> None:
+def test_pairs_missing_on_one_side_are_counted_not_zero(small: Project) -> None:
     found = side_agreement(small, Labels(Policy()), Judgments())
     assert (found.n, found.left_only, found.right_only) == (2, 1, 2)
     assert found.table.columns == (2, 0)
@@ -349,18 +349,18 @@ def test_pairs_that_one_side_lacks_are_counted_and_never_taken_for_zero(small: P
     assert only.kappa.value is None
 
 
-def test_new_grades_and_new_judgments_show_at_once(own: Project) -> None:
+def test_new_grades_show_at_once(own: Project) -> None:
     side_agreement(own, Labels(Policy()), Judgments())
     grade(own, {("A?", "p5"): 4})
     assert side_agreement(own, Labels(Policy()), Judgments()).n == 3
 
 
-def test_another_policy_gives_another_table(small: Project) -> None:
+def test_table_depends_on_policy(small: Project) -> None:
     mean = side_agreement(small, Labels(Policy(label="mean")), Judgments())
     assert mean.table.row_totals == [0, 1, 0, 0, 1, 0]
 
 
-def test_overrides_count_in_labels_where_the_policy_lets_them_and_never_between_graders(own: Project) -> None:
+def test_overrides_count_in_labels_but_not_between_graders(own: Project) -> None:
     grade(own, {("A?", "p2"): 0, ("B?", "p2"): 3}, OTHER)
     add_override(own, "q1/a", "p2", 5, "It says so.", "Ann")
     assert side_agreement(own, Labels(Policy()), Judgments()).table.counts[0, 1] == 1
@@ -376,14 +376,14 @@ def _machines() -> tuple[Labels, Labels]:
     return machine_labels(Policy(grader="test grader")), machine_labels(Policy(grader="other grader"))
 
 
-def test_a_grader_is_compared_with_a_person_rating_by_rating(own: Project) -> None:
+def test_grader_and_person_are_compared_by_rating(own: Project) -> None:
     add_override(own, "q1/a", "p1", 5, "Right.", "Ann")
     add_override(own, "q1/b", "p1", 4, "It answers this too.", "Ann")
     add_override(own, "q1/a", "p4", 1, "Hardly.", "Ann")
     add_override(own, "q1/b", "p2", 0, "No.", "Bob")
     found = side_agreement(own, Labels(Policy()), Person("Ann"))
     assert (str(found.left), str(found.right)) == ("ratings of test grader", "ratings of Ann")
-    # The grader's own 2 stands beside Ann's 4; what it failed at is no rating, and three of its five she did not rate.
+    # The grader's own 2 is paired with Ann's 4. A failure is not a rating; Ann did not rate three of its five.
     assert (found.n, found.left_only, found.right_only) == (2, 3, 1)
     worst = list_disagreements(own, Labels(Policy()), Person("Ann"))
     assert worst.total == 1
@@ -392,7 +392,7 @@ def test_a_grader_is_compared_with_a_person_rating_by_rating(own: Project) -> No
     assert (pair.left, pair.right, pair.query_text) == (2, 4, "query q1")
 
 
-def test_people_are_compared_on_what_both_rated_last_and_did_not_withdraw(own: Project) -> None:
+def test_people_are_compared_on_latest_ratings_in_force(own: Project) -> None:
     for author, rating in (("Ann", 1), ("Ann", 4), ("Bob", 4)):
         add_override(own, "q1/a", "p1", rating, "So it is.", author)
     add_override(own, "q1/b", "p1", 0, "No.", "Ann")
@@ -405,7 +405,7 @@ def test_people_are_compared_on_what_both_rated_last_and_did_not_withdraw(own: P
     assert people(own) == ["Ann", "Bob"]
 
 
-def test_a_rating_of_an_older_wording_is_not_compared(own: Project) -> None:
+def test_rating_of_older_wording_is_not_compared(own: Project) -> None:
     add_override(own, "q1/a", "p1", 4, "So it is.", "Ann")
     bank.save_version(own, [Question("q1/a", "q1", "A, reworded?")], "clearer", "Ann")
     assert side_agreement(own, Labels(Policy()), Person("Ann")).n == 0
@@ -413,7 +413,7 @@ def test_a_rating_of_an_older_wording_is_not_compared(own: Project) -> None:
     assert before.n == 1
 
 
-def test_what_cannot_be_compared_is_refused_with_what_there_is(own: Project) -> None:
+def test_incomparable_sides_are_refused(own: Project) -> None:
     add_override(own, "q1/a", "p1", 4, "So it is.", "Ann")
     with refusal("person-without-ratings", "Ann"):
         side_agreement(own, Labels(Policy()), Person("nobody"))
@@ -423,7 +423,7 @@ def test_what_cannot_be_compared_is_refused_with_what_there_is(own: Project) -> 
         side_agreement(own, Labels(Policy()), Judgments("NIST"))
 
 
-def test_judgments_that_are_all_the_same_leave_kappa_defined_only_where_it_is(own: Project) -> None:
+def test_kappa_of_constant_judgments_is_zero_or_undefined(own: Project) -> None:
     judge(own, {("q1", "p1"): 0, ("q1", "p2"): 0}, "strict")
     assert side_agreement(own, Labels(Policy()), Judgments("strict")).kappa.value == 0.0
     alone = side_agreement(own, Judgments("strict"), Judgments("strict"))
@@ -432,7 +432,7 @@ def test_judgments_that_are_all_the_same_leave_kappa_defined_only_where_it_is(ow
     assert judgment_sources(own) == ["assessors", "strict"]
 
 
-def test_a_csv_has_a_line_for_each_label_and_leaves_undefined_kappas_empty(small: Project) -> None:
+def test_csv_has_row_per_label_and_empty_undefined_kappas(small: Project) -> None:
     found = side_agreement(small, Labels(Policy()), Judgments())
     header, *rows = csv.reader(io.StringIO(table_csv(found)))
     assert header == ["label", "2", "0", "total", "kappa"]
@@ -441,14 +441,14 @@ def test_a_csv_has_a_line_for_each_label_and_leaves_undefined_kappas_empty(small
     assert [row[0] for row in csv.reader(io.StringIO(table_csv(found.merged)))] == ["label", "4–5", "0–3"]
 
 
-def test_the_first_source_is_called_judgments_where_nobody_named_it(dl23) -> None:
+def test_unnamed_source_is_called_judgments(dl23) -> None:
     found = side_agreement(dl23, Judgments(), Labels(Policy(grader=SELF_RATED)))
     assert (str(found.left), str(found.right)) == ("judgments", f"labels of {SELF_RATED}")
-    # Seen from the judgments, the same cells are boxed: 3 is met by 5 and 4.
+    # With judgments as rows, the same cells are boxed: 3 matches 5 and 4.
     assert _rows(table_latex(found))[0][1][:3] == [r"\fbox{185}", r"\fbox{392}", "22"]
 
 
-def test_a_latex_table_escapes_names(own: Project) -> None:
+def test_latex_table_escapes_names(own: Project) -> None:
     judge(own, {("q1", "p1"): 1, ("q1", "p2"): -1}, "A & B_1")
     found = table_latex(side_agreement(own, Labels(Policy()), Judgments("A & B_1")).merged)
     assert r"Judgments of A \& B\_1" in found
@@ -472,7 +472,7 @@ def _exam(monkeypatch, capsys, project: Project, *arguments: str) -> tuple[int, 
     return code, printed.out, printed.err
 
 
-def test_the_command_prints_what_the_design_promises(own: Project, monkeypatch, capsys) -> None:
+def test_command_prints_agreement_as_json(own: Project, monkeypatch, capsys) -> None:
     expected = side_agreement(own, Labels(Policy()), Judgments()).as_dict()
     code, out, _ = _exam(monkeypatch, capsys, own, "agreement", "--json")
     printed = json.loads(out)
@@ -491,7 +491,7 @@ def test_the_command_prints_what_the_design_promises(own: Project, monkeypatch, 
     assert json.loads(out)["table"] == {"rows": ["1–5", "0"], "columns": ["2", "0"], "counts": [[1, 1], [0, 0]]}
 
 
-def test_the_command_prints_a_table_for_people(own: Project, monkeypatch, capsys) -> None:
+def test_command_prints_readable_table(own: Project, monkeypatch, capsys) -> None:
     code, out, err = _exam(monkeypatch, capsys, own, "agreement", "--source", "assessors")
     assert code == 0
     assert out.splitlines()[2].split() == ["5", "1", "0", "1", "1.0000"]
@@ -500,13 +500,13 @@ def test_the_command_prints_a_table_for_people(own: Project, monkeypatch, capsys
 
 
 @pytest.mark.parametrize(("option", "start"), [("--latex", r"\begin{tabular}"), ("--csv", "label,2,0,total")])
-def test_the_command_prints_files_to_stdout_and_nothing_else(own, monkeypatch, capsys, option, start) -> None:
+def test_command_prints_only_the_file_to_stdout(own, monkeypatch, capsys, option, start) -> None:
     code, out, err = _exam(monkeypatch, capsys, own, "agreement", option)
     assert (code, err) == (0, "")
     assert out.startswith(start)
 
 
-def test_the_command_compares_with_graders_and_people(own: Project, monkeypatch, capsys) -> None:
+def test_command_compares_with_graders_and_people(own: Project, monkeypatch, capsys) -> None:
     grade(own, {("A?", "p1"): 1}, OTHER)
     add_override(own, "q1/a", "p1", 4, "So it is.", "Ann")
     arguments = ("agreement", "--json", "--grader", "test grader")
@@ -530,12 +530,12 @@ def test_the_command_compares_with_graders_and_people(own: Project, monkeypatch,
         ("--source", "assessors", "--against-grader", "test grader"),
     ],
 )
-def test_the_command_refuses_what_makes_no_sense_in_one_line(own, monkeypatch, capsys, arguments) -> None:
+def test_command_refuses_invalid_options_in_one_line(own, monkeypatch, capsys, arguments) -> None:
     code, out, err = _exam(monkeypatch, capsys, own, "agreement", *arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
 
 
-def test_labels_are_compared_with_the_first_blind_judgments_of_an_assessor(own: Project) -> None:
+def test_labels_can_be_compared_with_first_blind_judgments(own: Project) -> None:
     places = [(row.query_id, row.passage_id) for row in search_passages(own, None, Filters(), 3).rows]
     for at, place in enumerate(places):
         judging.judge_passage(own, *place, 0, "ann", blind=at > 0)

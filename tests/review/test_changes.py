@@ -1,4 +1,4 @@
-"""The impact of an edit equals what saving it and computing everything again gives."""
+"""The impact of an edit equals saving it and recomputing everything."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ policies = st.builds(
 
 @settings(max_examples=examples(4), suppress_health_check=[HealthCheck.too_slow])
 @given(st.randoms(use_true_random=False), policies, policies)
-def test_impact_equals_saving_and_computing_again(dice, first, second):
+def test_impact_equals_saving_and_recomputing(dice, first, second):
     with tempfile.TemporaryDirectory() as folder:
         project = new_project(Path(folder) / "p.duckdb")
-        # Questions that are not active make every wording known, so that all can be graded.
+        # Inactive questions register every wording, so that all can be graded.
         wordings = [Question(f"{q}/{w}", q, f"{q} {w}", active=False) for q in QUERIES for w in WORDINGS]
         old = _bank(dice)
         fill(project, [*old["q1"], *old["q2"], *wordings], _ratings(dice), _runs(dice))
-        # A project costs more than an edit: the second edit is one of what the first left.
+        # Creating a project is slow, so the second edit builds on the first.
         for policy in (first, second):
             _edit_and_compare(project, _bank(dice), policy)
         project.close()
@@ -140,8 +140,8 @@ def _same(a: Leaderboard, b: Leaderboard) -> None:
 
 
 @pytest.mark.parametrize("seed", range(examples(3)))
-def test_impact_equals_saving_and_computing_again_where_queries_are_topics(project, seed):
-    """Questions move between subtopics too; one topic has questions of its own and a topic in turn."""
+def test_impact_equals_saving_and_recomputing_for_topics(project, seed):
+    """Questions also move between subtopics; one topic has its own questions and a subtopic."""
     dice = Random(seed)
     topics = ["q1/a", "q1/b", "q2/a", "q1/a/c"]
     asked = [Question(f"other {words}", "q3", words, active=False) for words in WORDINGS]
@@ -196,23 +196,23 @@ def fill_small(project: Project) -> None:
 small = read_project(fill_small)
 
 
-def test_a_flip_names_the_question_that_causes_it(small):
+def test_flip_names_the_question_that_causes_it(small):
     found = changes(small, "EXAM-Cover", Policy(), {"q1": [replace(BANK[0], active=False), *BANK[1:]]})
     assert [(c.passage_id, c.before, c.after, c.questions) for c in found.labels] == [("p1", 5, 2, ("q1/a",))]
 
 
-def test_two_questions_that_only_together_move_a_label_are_both_named(small):
+def test_flip_names_both_questions_that_jointly_cause_it(small):
     off = [BANK[0], replace(BANK[1], active=False), replace(BANK[2], active=False)]
     found = changes(small, "EXAM-Cover", Policy(), {"q1": off})
     assert [(c.passage_id, c.before, c.after, c.questions) for c in found.labels] == [("p2", 4, 1, ("q1/b", "q1/c"))]
 
 
-def test_a_reworded_question_is_unknown_until_graded_and_not_zero(small):
+def test_reworded_question_is_unknown_until_graded(small):
     found = changes(small, "EXAM-Cover", Policy(), {"q1": [replace(BANK[0], text="A, exactly?"), *BANK[1:]]})
     assert (found.to_grade, found.known, found.undecided) == (2, 4, 2)
     assert [(c.before, c.after, c.unknown) for c in found.labels] == [(5, 2, 1)]
     assert (found.pending, found.known_part.labels) == ({"q1": 2}, [])
-    # Nothing moves that only a grade that is missing would move.
+    # The known part excludes movement that depends on missing grades.
     assert found.after.scores != found.before.scores
     assert found.settled == found.before and not any(
         one.score_before != one.score_after for one in found.known_part.systems
@@ -221,7 +221,7 @@ def test_a_reworded_question_is_unknown_until_graded_and_not_zero(small):
     assert changes(small, "EXAM-Cover", Policy(), {"q1": retired}).pending == {}
 
 
-def test_what_is_known_of_one_query_is_kept_apart_from_what_is_pending_of_another(tmp_path):
+def test_known_changes_are_separate_from_pending_queries(tmp_path):
     project = new_project(tmp_path / "two.duckdb")
     asked = [Question(f"{query}/{letter}", query, f"{query} {letter}?") for query in QUERIES for letter in "AB"]
     ratings = {
@@ -242,8 +242,8 @@ def test_what_is_known_of_one_query_is_kept_apart_from_what_is_pending_of_anothe
 
 
 @pytest.mark.parametrize(("rule", "undecided"), [("max", 1), ("support:2", 2), ("mean", 2)])
-def test_a_label_that_no_missing_rating_can_change_is_decided(small, rule: str, undecided: int):
-    # p1 keeps the 5 of its first question whatever the second turns out to be; p2 has a 4.
+def test_label_that_missing_ratings_cannot_change_is_decided(small, rule: str, undecided: int):
+    # p1 keeps the 5 of its first question regardless of the second; p2 has a 4.
     reworded = [BANK[0], replace(BANK[1], text="B, exactly?"), BANK[2]]
     found = changes(small, "EXAM-Cover", Policy(label=rule), {"q1": reworded})
     assert (found.to_grade, found.undecided) == (2, undecided)
@@ -256,7 +256,7 @@ def test_notes_and_answer_keys_change_nothing(small):
     assert found.before == found.after
 
 
-def test_a_share_of_what_the_pool_answers_is_not_told_beforehand(small):
+def test_impact_on_pool_normalised_measure_is_refused(small):
     retired = [replace(question, active=False) for question in bank.list_questions(small, 1, "q1")]
     with refusal("measure-not-predictable") as refused:
         changes(small, "EXAM-Cover@20/pool", Policy(), {"q1": retired})

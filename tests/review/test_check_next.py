@@ -1,4 +1,4 @@
-"""What to check next: each disagreement tried alone equals making the whole leaderboard again."""
+"""The check-next queue: the effect of each disagreement equals a full recomputation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUERIES = ("q1", "q2", "q3")
 
 @pytest.fixture(scope="module", params=[1, 2])
 def noisy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Three queries of nine passages, four runs of which one skips a query, two graders, and two sources."""
+    """Fill three queries of nine passages, four runs (one skips a query), two graders and two sources."""
     dice = random.Random(request.param)
     questions = [Question(f"{query}/{name}", query, f"{query} {name}?") for query in QUERIES for name in "ab"]
     pools = {query: [f"{query}-p{i}" for i in range(9)] for query in QUERIES}
@@ -47,7 +47,7 @@ def noisy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def means(project: Project, qrels: dict[str, dict[str, int]], measure: str, threshold: int) -> dict[str, float]:
-    """The score of every system, made from nothing."""
+    """Compute the score of every system from scratch."""
     found = {
         run: make_evaluator([measure], qrels, threshold)(ranking)[measure]
         for run, ranking in ranking_scores(project).items()
@@ -56,7 +56,7 @@ def means(project: Project, qrels: dict[str, dict[str, int]], measure: str, thre
 
 
 def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
-    """Cohen's kappa of yes and no, straight from its definition."""
+    """Compute Cohen's kappa of binary values from its definition."""
     n = len(pairs)
     same = sum(a == b for a, b in pairs) / n
     left, right = (sum(pair[side] for pair in pairs) / n for side in (0, 1))
@@ -67,10 +67,10 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
 def brute_force(
     project: Project, left: Side, right: Side, check: Check, measure: str, qrels: dict[str, dict[str, int]], giving: int
 ) -> tuple[float, int, int, float | None]:
-    """Shift, systems moved, swaps and change of kappa by computing everything again.
+    """Return shift, systems moved, swaps and change of kappa by full recomputation.
 
     Args:
-        giving: 0 where the left side gives way, 1 for the right one.
+        giving: 0 if the left side gives way, 1 if the right side does.
     """
     found = match_sides(project, left, right)
     thresholds = (found.left.threshold, found.right.threshold)
@@ -104,7 +104,7 @@ SIDES: list[tuple[str, Side, Side, int]] = [
 
 @pytest.mark.parametrize("measure", ["nDCG@3", "AP", "P@5"])
 @pytest.mark.parametrize(("left", "right", "giving"), [s[1:] for s in SIDES], ids=[s[0] for s in SIDES])
-def test_each_disagreement_does_what_computing_everything_again_says(
+def test_effect_of_each_disagreement_matches_recomputation(
     noisy: Project, left: Side, right: Side, giving: int, measure: str
 ) -> None:
     side = (left, right)[giving]
@@ -123,20 +123,20 @@ def test_each_disagreement_does_what_computing_everything_again_says(
         assert check.kappa == (None if change is None else pytest.approx(change, abs=1e-12))
 
 
-def test_most_swaps_come_first_and_then_the_largest_shift(noisy: Project) -> None:
+def test_checks_are_ordered_by_swaps_then_shift(noisy: Project) -> None:
     checks = check_next(noisy, Labels(Policy()), Judgments("NIST"), "nDCG@10").checks
     assert [(-one.swaps, -one.shift) for one in checks] == sorted((-one.swaps, -one.shift) for one in checks)
     assert checks[0].swaps > 0
 
 
-def test_by_kappa_the_largest_change_of_kappa_comes_first(noisy: Project) -> None:
+def test_kappa_order_starts_with_largest_change(noisy: Project) -> None:
     checks = check_next(noisy, Labels(Policy()), Judgments("NIST"), "nDCG@10", "kappa").checks
     changes = [abs(one.kappa or 0) for one in checks]
     assert changes == pytest.approx(sorted(changes, reverse=True))
     assert changes[0] > 0
 
 
-def test_where_only_some_are_tried_they_are_those_that_runs_rank_high(noisy: Project) -> None:
+def test_limited_checks_try_passages_that_runs_return(noisy: Project) -> None:
     sides = Labels(Policy()), Judgments("NIST")
     few, all_of_them = (check_next(noisy, *sides, "nDCG@10", tried=tried) for tried in (4, 500))
     assert (len(few.checks), few.disagreements) == (4, len(all_of_them.checks))
@@ -146,18 +146,18 @@ def test_where_only_some_are_tried_they_are_those_that_runs_rank_high(noisy: Pro
     assert {one.row for one in few.checks} <= {one.row for one in all_of_them.checks}
 
 
-def test_a_value_gives_way_to_the_nearest_one_that_says_the_same(noisy: Project) -> None:
+def test_target_is_nearest_agreeing_value(noisy: Project) -> None:
     sides = Labels(Policy()), Judgments("NIST")
     judged = match_sides(noisy, *sides).pairs["right"].tolist()
     targets = {(one.value, judged[one.row]): one.target for one in check_next(noisy, *sides, "AP").checks}
-    # On a scale to 3, judgment 3 is label 4 or 5, 2 is 1 to 3, 0 is 0, and nothing says what 1 says: a third of 5 is 2.
+    # Judgment 3 of 3 matches labels 4 and 5, 2 matches 1 to 3, 0 matches 0. 1 matches none; a third of 5 rounds to 2.
     expected = {(5, 0): 0, (0, 3): 4, (1, 3): 4, (0, 2): 1, (5, 2): 3, (4, 2): 3, (5, 1): 2, (0, 1): 2, (2, 0): 0}
     common = expected.keys() & targets.keys()
     assert len(common) >= 5
     assert {cell: targets[cell] for cell in common} == {cell: expected[cell] for cell in common}
 
 
-def test_the_queue_takes_its_order_and_pages_through_it(noisy: Project) -> None:
+def test_queue_pages_follow_check_order(noisy: Project) -> None:
     sides = Labels(Policy()), Judgments("NIST")
     checks = check_next(noisy, *sides, "nDCG@10").checks
     pages = [list_disagreements(noisy, *sides, "board", limit=4, offset=offset) for offset in (0, 4)]
@@ -167,7 +167,7 @@ def test_the_queue_takes_its_order_and_pages_through_it(noisy: Project) -> None:
     assert pages[0].total == len(checks)
 
 
-def test_people_make_no_leaderboard(noisy: Project, tmp_path: Path) -> None:
+def test_people_cannot_be_ranked_for_checks(noisy: Project, tmp_path: Path) -> None:
     project = new_project(tmp_path / "people.duckdb")
     fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 3}, {"r": {"q1": ["p1"]}})
     add_override(project, "a", "p1", 5, "read it", "ann")
@@ -176,14 +176,14 @@ def test_people_make_no_leaderboard(noisy: Project, tmp_path: Path) -> None:
     project.close()
 
 
-def test_a_measure_of_questions_says_that_it_does_not_fit(noisy: Project) -> None:
+def test_question_measures_are_refused(noisy: Project) -> None:
     with refusal("not-a-label-measure", "EXAM-Cover"):
         check_next(noisy, Labels(Policy()), Judgments("NIST"), "EXAM-Cover")
     with refusal("not-a-label-measure"):
         check_next(noisy, Labels(Policy()), Judgments("NIST"), "alpha_nDCG@10")
 
 
-def test_without_runs_it_says_what_is_missing(project: Project) -> None:
+def test_project_without_runs_is_refused(project: Project) -> None:
     fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 5}, {})
     judge(project, {("q1", "p1"): 0})
     with refusal("no-runs"):

@@ -1,4 +1,4 @@
-"""The queue of disagreements, and where bank and judgments part: the same as what other parts of the core say."""
+"""The queue of disagreements, and gaps between bank and judgments, checked against other functions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ LEFT, RIGHT = Labels(Policy()), Judgments()
 
 
 def fill_small(project: Project) -> None:
-    """Labels 5, 3, 4, 1 and 5, 2, none against judgments 0, 2, 0, 3 and 3, 1, 3."""
+    """Fill labels 5, 3, 4, 1 and 5, 2, none against judgments 0, 2, 0, 3 and 3, 1, 3."""
     fill(project, QUESTIONS, RATINGS, RUNS)
     judge(project, JUDGED)
 
@@ -79,21 +79,21 @@ own = filled_project(fill_small)
 
 
 class TestOrder:
-    def test_pages_follow_one_another(self, small: Project) -> None:
+    def test_pages_are_consecutive(self, small: Project) -> None:
         everything = list_disagreements(small, LEFT, RIGHT).rows
         pages = [list_disagreements(small, LEFT, RIGHT, limit=2, offset=offset).rows for offset in (0, 2, 4)]
         assert [row for page in pages for row in page] == everything
 
 
-class TestPageOfACase:
-    def test_it_is_the_page_on_which_the_case_stands(self, small: Project) -> None:
+class TestPageOfCase:
+    def test_page_contains_the_case(self, small: Project) -> None:
         everything = list_disagreements(small, LEFT, RIGHT).rows
         for at, row in enumerate(everything):
             found = list_disagreements(small, LEFT, RIGHT, limit=2, case=(row.pair.query_id, row.pair.passage_id, None))
             assert found.first == at - at % 2
             assert found.rows == everything[found.first : found.first + 2]
 
-    def test_a_case_that_is_not_there_gives_the_page_with_its_place_or_the_last_one(self, small: Project) -> None:
+    def test_missing_case_gives_page_at_offset_or_last_page(self, small: Project) -> None:
         total = list_disagreements(small, LEFT, RIGHT).total
         gone = ("q1", "gone", None)
         assert list_disagreements(small, LEFT, RIGHT, limit=2, offset=3, case=gone).first == 2
@@ -103,7 +103,7 @@ class TestPageOfACase:
 
 
 class TestOneQuery:
-    def test_only_its_pairs_are_listed_and_counted(self, small: Project) -> None:
+    def test_only_pairs_of_the_query_are_listed_and_counted(self, small: Project) -> None:
         everything = [row.pair for row in list_disagreements(small, LEFT, RIGHT).rows]
         for query in ("q1", "q2"):
             found = list_disagreements(small, LEFT, RIGHT, query_id=query)
@@ -112,26 +112,26 @@ class TestOneQuery:
 
 
 class TestOutcome:
-    def test_it_is_what_the_override_then_does(self, own: Project) -> None:
+    def test_predicted_outcome_matches_override(self, own: Project) -> None:
         pair = next(row.pair for row in list_disagreements(own, LEFT, RIGHT).rows if row.pair.passage_id == "p3")
         found = override_outcome(own, LEFT, RIGHT, pair, Policy(), ["q1/b"], 0, "ann")
         assert (found.before, found.after, found.left, found.right, found.agrees) == (4, 0, 0, 0, True)
         add_override(own, "q1/b", "p3", 0, "no", "ann")
         assert "p3" not in [row.pair.passage_id for row in list_disagreements(own, LEFT, RIGHT).rows]
 
-    def test_another_question_that_gives_the_label_is_named(self, small: Project) -> None:
+    def test_other_question_that_gives_the_label_is_named(self, small: Project) -> None:
         pair = next(row.pair for row in list_disagreements(small, LEFT, RIGHT).rows if row.pair.passage_id == "p1")
         found = override_outcome(small, LEFT, RIGHT, pair, Policy(), ["q1/a"], 0, "ann")
         assert (found.after, found.agrees) == (4, False)
         assert [(one.text, one.rating) for one in found.also] == [("What is B?", 4)]
 
-    def test_a_grader_by_itself_does_not_follow(self, small: Project) -> None:
+    def test_grader_without_overrides_is_unaffected(self, small: Project) -> None:
         left = machine_labels(Policy())
         pair = next(row.pair for row in list_disagreements(small, left, RIGHT).rows if row.pair.passage_id == "p3")
         found = override_outcome(small, left, RIGHT, pair, left.policy, ["q1/b"], 0, "ann")
         assert (found.left, found.agrees) == (4, False)
 
-    def test_a_persons_own_rating_does_and_nobody_elses(self, own: Project) -> None:
+    def test_only_own_ratings_change_a_persons_side(self, own: Project) -> None:
         for author, rating in (("ann", 5), ("bob", 0)):
             add_override(own, "q1/a", "p1", rating, "read it", author)
         left, right = Person("ann"), Person("bob")
@@ -141,51 +141,51 @@ class TestOutcome:
 
 
 class TestCells:
-    def test_a_cell_lists_its_pairs_whether_they_agree_or_not(self, small: Project) -> None:
+    def test_cell_lists_agreeing_and_disagreeing_pairs(self, small: Project) -> None:
         for row, column in ((5, 0), (5, 3), (2, 1)):
             found = list_disagreements(small, LEFT, RIGHT, cell=([row], [column]))
             assert {(one.pair.left, one.pair.right) for one in found.rows} == {(row, column)}
             table = side_agreement(small, LEFT, RIGHT).table
             assert found.total == table.counts[list(table.rows).index(row), list(table.columns).index(column)] > 0
 
-    def test_a_cell_of_a_merged_table_has_several_values(self, small: Project) -> None:
+    def test_merged_cell_has_several_values(self, small: Project) -> None:
         found = list_disagreements(small, LEFT, RIGHT, cell=([5, 4], [0]))
         assert [row.pair.passage_id for row in found.rows] == ["p1", "p3"]
 
-    def test_a_passage_without_a_label_is_in_no_cell(self, small: Project) -> None:
+    def test_unlabelled_passage_is_in_no_cell(self, small: Project) -> None:
         found = list_disagreements(small, LEFT, RIGHT, cell=(range(6), range(4)))
         assert found.total == 6
         assert "p7" not in [row.pair.passage_id for row in found.rows]
 
 
-class TestWhatGaveTheLabel:
+class TestQuestionsBehindLabel:
     def giving(self, project: Project, policy: Policy) -> dict[str, list[tuple[str, int]]]:
         rows = list_disagreements(project, Labels(policy), RIGHT, cell=(range(6), range(4))).rows
         return {row.pair.passage_id: [(one.text, one.rating) for one in row.left_from] for row in rows}
 
-    def test_it_is_the_question_with_the_best_rating_and_never_one_to_avoid(self, small: Project) -> None:
+    def test_label_comes_from_best_rated_positive_question(self, small: Project) -> None:
         given = self.giving(small, Policy())
         assert given["p1"] == [("What is A?", 5)]
         assert given["p3"] == [("What is B?", 4)]
 
-    def test_where_two_have_to_support_a_label_both_are_named(self, small: Project) -> None:
+    def test_support_rule_names_both_questions(self, small: Project) -> None:
         assert self.giving(small, Policy(label="support:2"))["p1"] == [("What is A?", 5), ("What is B?", 4)]
 
-    def test_a_mean_comes_from_no_question(self, small: Project) -> None:
+    def test_mean_names_no_question(self, small: Project) -> None:
         assert set(map(len, self.giving(small, Policy(label="mean")).values())) == {0}
 
-    def test_an_override_gives_the_label_as_any_rating_does(self, own: Project) -> None:
+    def test_override_can_give_the_label(self, own: Project) -> None:
         add_override(own, "q1/b", "p4", 4, "read it", "ann")
         assert self.giving(own, Policy())["p4"] == [("What is B?", 4)]
 
-    def test_two_graders_have_a_question_each(self, own: Project) -> None:
+    def test_each_grader_names_its_own_question(self, own: Project) -> None:
         grade(own, {("What is B?", "p1"): 3}, GraderSpec("other", "self-rating", "another"))
         sides = machine_labels(Policy(), SPEC.name), machine_labels(Policy(), "other")
         (row,) = list_disagreements(own, *sides).rows
         assert [one.text for one in row.left_from] == ["What is A?"]
         assert [(one.text, one.rating) for one in row.right_from] == [("What is B?", 3)]
 
-    def test_a_direct_judge_answers_no_question(self, own: Project) -> None:
+    def test_direct_grader_names_no_question(self, own: Project) -> None:
         grade(own, {}, GraderSpec("direct", "direct", "m", max_rating=3))
         query = own.rows("SELECT text FROM queries WHERE query_id = 'q1'")[0][0]
         with own.transaction() as cursor:
@@ -197,7 +197,7 @@ class TestWhatGaveTheLabel:
 
 class TestGaps:
     @pytest.mark.parametrize("policy", [Policy(), Policy(min_rating=2), Policy(min_judgment=3, label="mean")])
-    def test_they_are_what_the_diagnosis_of_each_query_says(self, own: Project, policy: Policy) -> None:
+    def test_gaps_match_diagnosis_of_each_query(self, own: Project, policy: Policy) -> None:
         add_override(own, "q1/a", "p3", 5, "read it", "ann")
         expected_strays: dict[str, set[str]] = {}
         expected_uncovered: set[str] = set()
@@ -213,10 +213,10 @@ class TestGaps:
         assert {one.passage_id for one in left_out} == expected_uncovered
         assert total == len(expected_uncovered) > 0
 
-    def test_a_passage_without_any_grade_is_not_held_against_the_bank(self, small: Project) -> None:
+    def test_ungraded_passage_does_not_count_as_uncovered(self, small: Project) -> None:
         assert "p7" not in [one.passage_id for one in list_uncovered(small, Policy(), "assessors")[1]]
 
-    def test_the_most_relevant_passage_comes_first_with_its_best_rating(self, small: Project) -> None:
+    def test_most_relevant_passage_comes_first_with_best_rating(self, small: Project) -> None:
         _, listed = list_uncovered(small, Policy(), "assessors")
         assert [(one.passage_id, one.judgment, one.best) for one in listed] == [
             ("p4", 3, 1),
@@ -228,12 +228,12 @@ class TestGaps:
         total, second = list_uncovered(small, Policy(), "assessors", limit=1, offset=1)
         assert (total, [one.passage_id for one in second]) == (3, ["p2"])
 
-    def test_an_unknown_source_is_named(self, small: Project) -> None:
+    def test_unknown_source_is_refused(self, small: Project) -> None:
         with refusal("unknown-source", "nobody"):
             list_strays(small, Policy(), "nobody")
 
 
-def test_an_override_leaves_the_other_pairs_of_a_grader_of_0_and_1_in_agreement(project: Project) -> None:
+def test_override_keeps_other_pairs_of_binary_grader_in_agreement(project: Project) -> None:
     spec = GraderSpec("qa", "answer", "none", max_rating=1)
     passages = ["p1", "p2", "p3", "p4"]
     said = dict(zip(passages, (1, 1, 0, 0), strict=True))
@@ -246,7 +246,7 @@ def test_an_override_leaves_the_other_pairs_of_a_grader_of_0_and_1_in_agreement(
     assert [row.pair.passage_id for row in list_disagreements(project, left, right).rows] == ["p4"]
 
 
-def test_what_two_values_of_an_assessor_mean_does_not_depend_on_which_were_given_so_far(project: Project) -> None:
+def test_matching_does_not_depend_on_judgments_given_so_far(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3, ("A?", "p2"): 5}, {"s": {"q1": ["p1", "p2"]}})
     left, right = Labels(Policy()), Judgments("assessor: ann")
     judging.judge_passage(project, "q1", "p1", 2, "ann")
@@ -255,7 +255,7 @@ def test_what_two_values_of_an_assessor_mean_does_not_depend_on_which_were_given
     assert list_disagreements(project, left, right).total == 0
 
 
-def test_a_source_without_judgments_disagrees_with_nothing(project: Project) -> None:
+def test_source_without_judgments_has_no_disagreements(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3}, {"s": {"q1": ["p1"]}})
     judge(project, {}, "other")
     assert list_disagreements(project, Labels(Policy()), Judgments("other")).total == 0
@@ -263,14 +263,14 @@ def test_a_source_without_judgments_disagrees_with_nothing(project: Project) -> 
 
 @pytest.fixture
 def answered(project: Project) -> Project:
-    """Labels 5 and 0 against judgments 0 and 0: p1 is a disagreement."""
+    """Fill labels 5 and 0 against judgments 0 and 0, so that p1 is a disagreement."""
     ratings = {("A?", "p1"): 5, ("A?", "p2"): 0}
     fill(project, [Question("q1/a", "q1", "A?")], ratings, {"s": {"q1": ["p1", "p2"]}})
     judge(project, {("q1", "p1"): 0, ("q1", "p2"): 0})
     return project
 
 
-def test_a_case_is_open_again_when_its_override_is_withdrawn_though_an_older_one_counts(answered: Project) -> None:
+def test_withdrawn_override_reopens_case_despite_older_override(answered: Project) -> None:
     left, right = Labels(Policy()), Judgments()
     case = case_of(answered, left, right, list_disagreements(answered, left, right).rows[0].pair)
     add_override(answered, "q1/a", "p1", 5, "fine", "bob")
@@ -281,7 +281,7 @@ def test_a_case_is_open_again_when_its_override_is_withdrawn_though_an_older_one
     assert list_disagreements(answered, left, right).total == 1
 
 
-def test_a_case_is_open_again_when_its_override_is_stale_and_the_sides_disagree(answered: Project) -> None:
+def test_stale_override_reopens_case_if_sides_disagree(answered: Project) -> None:
     left, right = Labels(Policy()), Judgments()
     case = case_of(answered, left, right, list_disagreements(answered, left, right).rows[0].pair)
     settle_by_override(answered, case, ["q1/a"], 0, "no answer", "ann")

@@ -1,4 +1,4 @@
-"""The work of an assessor: what is theirs, how far it is, what is next; guidelines; who else is there."""
+"""An assessor's work: queries, progress, next steps, guidelines and presence of others."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def next_of(project: Project, name: str = "lea") -> list[str]:
 
 
 def counted(project: Project, name: str = "lea") -> list[str]:
-    """The numbers in what is to be done next."""
+    """Return the number in each next step."""
     return [re.sub(r"\D", "", one.next_step.said) for one in my_work(project, name, ("q1",), None)]
 
 
-def test_what_is_next_follows_what_waits(project: Project) -> None:
+def test_next_step_follows_pending_work(project: Project) -> None:
     assert next_of(project) == ["passages"]
     put_draft(project, "lea", replace(BANK[0], text="Who is A?"))
     assert (next_of(project), counted(project)) == (["question_bank"], ["1"])
@@ -54,7 +54,7 @@ def test_what_is_next_follows_what_waits(project: Project) -> None:
     assert (one.judged, one.pooled, one.questions, one.done) == (2, 2, 1, False)
 
 
-def test_whoever_has_no_queries_of_their_own_has_all_and_what_is_done_comes_last(project: Project) -> None:
+def test_unassigned_assessor_gets_all_queries_with_done_ones_last(project: Project) -> None:
     mark_done(project, "q1", True, "tom")
     assert [(one.query_id, one.done) for one in my_work(project, "tom", None, None)] == [("q2", False), ("q1", True)]
     judging.judge_passage(project, "q1", "p1", 1, "tom")
@@ -67,7 +67,7 @@ def test_whoever_has_no_queries_of_their_own_has_all_and_what_is_done_comes_last
     ]
 
 
-def test_nobody_says_that_the_query_of_another_is_done(project: Project) -> None:
+def test_only_own_queries_can_be_marked_done(project: Project) -> None:
     lea = project.acting_as("lea@x.org")
     mark_done(lea, "q1", True, "lea")
     with refusal("query-not-assigned", "q2", "lea", kind=NotAllowed):
@@ -76,7 +76,7 @@ def test_nobody_says_that_the_query_of_another_is_done(project: Project) -> None
         mark_done(project, "q9", True, "lea")
 
 
-def test_guidelines_are_of_the_project_and_of_a_query_and_are_taken_away_by_an_empty_text(project: Project) -> None:
+def test_project_and_query_guidelines_are_set_and_removed(project: Project) -> None:
     set_guidelines(project, "All of it.", "olga")
     set_guidelines(project, " First.\nThen. ", "olga", "q1")
     assert find_guidelines(project, "q1") == Guidelines("All of it.", "First.\nThen.")
@@ -91,7 +91,7 @@ def test_guidelines_are_of_the_project_and_of_a_query_and_are_taken_away_by_an_e
             set_guidelines(project, text, "olga", query)
 
 
-def test_others_are_seen_in_a_query_until_they_leave_or_were_not_seen_for_a_while() -> None:
+def test_presence_ends_on_leaving_or_inactivity() -> None:
     seen, here = Presence(), Path("a.duckdb")
     assert seen.record_visit(here, "q1", "ann", 0) == []
     assert seen.record_visit(here, "q1", "bob", 10) == ["ann"]

@@ -1,4 +1,4 @@
-"""Finding passages, reading all that is known of one, marking answers in it, and what an override does."""
+"""The passage desk: search, reading, order, effects of overrides, answer marks and turns."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def found(project: Project, policy: Policy | None = None, **filters: Any) -> lis
 
 
 class TestFinding:
-    def test_without_filters_the_whole_pool_is_listed_query_by_query(self, pool: Project) -> None:
+    def test_unfiltered_list_shows_whole_pool_by_query(self, pool: Project) -> None:
         rows = search_passages(pool, Policy(), Filters(source="assessors"), 100).rows
         assert [(r.place, r.query_id, r.passage_id, r.label, r.judgment) for r in rows] == [
             (1, "q1", "p1", 5, 0),
@@ -115,13 +115,13 @@ class TestFinding:
             ({"query_id": "q1", "run": "z", "depth": 1, "state": "failed"}, ["p2"]),
         ],
     )
-    def test_a_filter_lists_what_it_says(self, pool: Project, filters: dict[str, Any], passages: list[str]) -> None:
+    def test_filter_lists_matching_passages(self, pool: Project, filters: dict[str, Any], passages: list[str]) -> None:
         assert found(pool, **filters) == passages
 
-    def test_disagreement_follows_the_thresholds_of_the_policy(self, pool: Project) -> None:
+    def test_disagreement_depends_on_min_rating(self, pool: Project) -> None:
         assert found(pool, Policy(min_rating=3), source="assessors", flagged=True) == ["p1", "p4"]
 
-    def test_labels_are_those_of_the_qrels_under_any_rule(self, pool: Project) -> None:
+    def test_labels_match_qrels_under_any_rule(self, pool: Project) -> None:
         for rule in ("max", "support:2", "mean"):
             policy = Policy(label=rule)
             listed = search_passages(pool, policy, Filters(), 100).rows
@@ -130,18 +130,18 @@ class TestFinding:
                 (query, passage): label for query, labels in qrels.items() for passage, label in labels.items()
             }
 
-    def test_an_override_is_found_and_counts_in_the_label(self, graded: Project) -> None:
+    def test_override_is_found_and_counts_in_label(self, graded: Project) -> None:
         add_override(graded, "q1/b", "p2", 4, "it does", "ann")
         assert found(graded, overridden=True) == ["p2"]
         assert found(graded, label=4) == ["p2", "p4"]
         assert found(graded, state="failed") == []
         assert found(graded, Policy(overrides=False), overridden=True) == []
 
-    def test_what_somebody_has_not_judged_can_be_listed(self, graded: Project) -> None:
+    def test_passages_unjudged_by_assessor_can_be_listed(self, graded: Project) -> None:
         assess(graded, "q1", "p2", 1, "ann")
         assert found(graded, unjudged_by="assessor: ann") == ["p1", "p3", "p4", "p5"]
 
-    def test_what_somebody_judges_beside_others_can_be_listed(self, graded: Project) -> None:
+    def test_double_assigned_passages_can_be_listed(self, graded: Project) -> None:
         assert found(graded, assigned_to="ann") == []
         assign_double(graded, "q1", "olga", ["ann", "bob"], passages=["p2", "p3"])
         assert found(graded, assigned_to="ann") == found(graded, assigned_to="bob") == ["p2", "p3"]
@@ -152,33 +152,33 @@ class TestFinding:
         assert (one.sampled, one.sampled_left, one.next_step.only) == (2, 1, "assigned")
         assert mentions(one.next_step.said, "1")
 
-    def test_a_project_without_grades_lists_its_pool(self, project: Project) -> None:
+    def test_ungraded_project_lists_its_pool(self, project: Project) -> None:
         fill(project, [A], {}, RUNS)
         rows = search_passages(project, None, Filters(query_id="q1"), 2).rows
         assert [(r.passage_id, r.label) for r in rows] == [("p1", None), ("p2", None)]
 
-    def test_a_page_holds_no_more_than_its_size_and_the_total_counts_all(self, pool: Project) -> None:
+    def test_pages_are_limited_and_total_counts_all(self, pool: Project) -> None:
         pages = [search_passages(pool, Policy(), Filters(), 2, page) for page in (1, 2, 3, 99)]
         assert [[r.passage_id for r in page.rows] for page in pages] == [["p1", "p2"], ["p3", "p4"], ["p5"], ["p5"]]
         assert {page.total for page in pages} == {5}
         assert [page.page for page in pages] == [1, 2, 3, 3]
 
-    def test_the_list_opens_at_the_open_passage_and_knows_its_neighbours(self, pool: Project) -> None:
+    def test_list_opens_at_open_passage_with_neighbours(self, pool: Project) -> None:
         here = search_passages(pool, Policy(), Filters(), 2, opened=("q1", "p3"))
         assert (here.page, places(here)) == (2, ("p2", "p3", "p4"))
 
-    def test_a_passage_that_does_not_fit_the_filters_still_has_neighbours(self, pool: Project) -> None:
+    def test_filtered_out_passage_still_has_neighbours(self, pool: Project) -> None:
         assert places(search_passages(pool, Policy(), Filters(state="complete"), 2, opened=("q1", "p3"))) == (
             "p1",
             None,
             "p4",
         )
 
-    def test_a_link_to_a_query_leads_to_its_first_passage(self, pool: Project) -> None:
+    def test_query_link_leads_to_its_first_passage(self, pool: Project) -> None:
         assert places(search_passages(pool, Policy(), Filters(), 2, opened=("q2", None))) == ("p3", None, "p4")
         assert places(search_passages(pool, Policy(), Filters(), 2, opened=("gone", "p1"))) == (None, None, "p1")
 
-    def test_who_names_no_passage_begins_with_one_that_a_run_returned(self, project: Project) -> None:
+    def test_default_passage_is_one_that_a_run_returned(self, project: Project) -> None:
         fill(project, [A, D], {}, {"x": {"q1": ["p1", "p2"], "q2": ["p3", "p4"]}})
         judge(project, {("q1", "p1"): 0, ("q2", "p3"): 1})
         with project.transaction() as cursor:
@@ -199,7 +199,7 @@ def places(page: SearchPage) -> tuple[str | None, ...]:
 
 
 class TestReading:
-    def test_everything_that_is_known_of_a_passage(self, pool: Project) -> None:
+    def test_reading_shows_ratings_judgments_and_ranks(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q1", "p1")
         assert (desk.text, desk.label, desk.usable, desk.needed) == ("text of p1", 5, 2, 2)
         assert [(one.number, one.question.text, one.rating, one.gives_label) for one in desk.asked] == [
@@ -216,7 +216,7 @@ class TestReading:
         assert [one.rating for one in desk.asked] == [1, None, None]
         assert (desk.label, desk.usable, desk.needed) == (1, 1, 2)
 
-    def test_what_a_grader_said_comes_with_its_raw_output_and_the_reason_of_a_failure(self, graded: Project) -> None:
+    def test_grader_result_includes_raw_output_and_failure_reason(self, graded: Project) -> None:
         keys = dict(graded.rows("SELECT text, text_key FROM question_texts"))
         ((passage,),) = graded.rows("SELECT text_key FROM passages WHERE passage_id = 'p5'")
         with graded.transaction() as cursor:
@@ -230,7 +230,7 @@ class TestReading:
         (only,) = [one for one in read_passage(graded, Policy(), "q1", "p5", ["reader"]).asked if one.number == 1]
         assert only.said["reader"] == GraderResult("failed", raw="…", reason="the output is empty")
 
-    def test_a_grader_that_checks_answers_is_read_by_what_it_was_asked(self, project: Project) -> None:
+    def test_answer_key_grader_is_found_by_its_asked_text(self, project: Project) -> None:
         keyed = replace(A, answer_key="a letter")
         spec = GraderSpec("checker", "answer", "m", parameters={"reads": ["answer_key"]})
         fill(project, [keyed, B], {}, RUNS)
@@ -250,7 +250,7 @@ class TestReading:
         assert (desk.label, desk.usable, desk.needed) == (5, 1, 1)
         assert label_qrels(project, basis(project, Policy(grader="checker"))) == {"q1": {"p1": 5}}
 
-    def test_a_direct_judge_is_asked_about_the_query_itself(self, graded: Project) -> None:
+    def test_direct_grader_is_asked_about_the_query(self, graded: Project) -> None:
         spec = GraderSpec("direct judge", "direct", "m", max_rating=2)
         with graded.transaction() as cursor:
             text = cursor.execute(
@@ -269,7 +269,7 @@ class TestReading:
         ]
         assert desk.label == 2
 
-    def test_an_override_stands_beside_the_grade_and_a_stale_one_apart(self, graded: Project) -> None:
+    def test_override_is_shown_with_grade_and_stale_one_separately(self, graded: Project) -> None:
         add_override(graded, "q1/a", "p1", 0, "it asks", "ann")
         desk = read_passage(graded, Policy(), "q1", "p1")
         first = desk.asked[0]
@@ -280,11 +280,11 @@ class TestReading:
         assert first.override is None
         assert [one.wording for one in first.stale] == ["What is A?"]
 
-    def test_a_passage_outside_the_pool_has_no_label(self, pool: Project) -> None:
+    def test_passage_outside_pool_has_no_label(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q2", "p1")
         assert (desk.pooled, desk.label) == (False, None)
 
-    def test_a_passage_without_text_is_shown_as_such(self, graded: Project) -> None:
+    def test_passage_without_text_can_be_read(self, graded: Project) -> None:
         with graded.transaction() as cursor:
             stage_rankings(cursor, {"w": [Ranked("q1", "unseen", 1, 1.0)]})
             write_runs(cursor, [("w", "w", "w.run")])
@@ -292,13 +292,13 @@ class TestReading:
         desk = read_passage(graded, Policy(), "q1", "unseen")
         assert (desk.text, desk.label, desk.pooled) == (None, None, True)
 
-    def test_an_unknown_place_is_refused(self, pool: Project) -> None:
+    def test_unknown_passage_is_refused(self, pool: Project) -> None:
         with refusal("unknown-passage", "q1", "p99"):
             read_passage(pool, Policy(), "q1", "p99")
 
 
 class TestOrder:
-    def test_what_gives_the_label_comes_first_and_what_has_no_rating_last(self, graded: Project) -> None:
+    def test_label_giving_question_is_first_and_unrated_last(self, graded: Project) -> None:
         asked = strongest_first(read_passage(graded, Policy(), "q1", "p1").asked)
         assert [(one.question.question_id, one.gives_label) for one in asked] == [
             ("q1/a", True),
@@ -308,14 +308,14 @@ class TestOrder:
         failed = strongest_first(read_passage(graded, Policy(), "q1", "p2").asked)
         assert [one.question.question_id for one in failed] == ["q1/a", "q1/b", "q1/x"]
 
-    def test_an_override_moves_its_question(self, graded: Project) -> None:
+    def test_override_reorders_questions(self, graded: Project) -> None:
         add_override(graded, "q1/a", "p1", 0, "no", "ann")
         asked = strongest_first(read_passage(graded, Policy(), "q1", "p1").asked)
         assert [one.question.question_id for one in asked] == ["q1/b", "q1/x", "q1/a"]
 
 
 class TestOverriding:
-    def test_the_effect_foretold_is_the_effect_that_comes(self, graded: Project) -> None:
+    def test_predicted_effect_matches_override(self, graded: Project) -> None:
         for measure in ("nDCG@10", "EXAM-Cover", "alpha_nDCG@10", "AP"):
             foretold = ratings_effect(graded, measure, Policy(), "p1", {"q1/a": (5, 0)}, "assessors")
             assert foretold.before.scores == leaderboard(graded, measure, with_ungraded=True).scores
@@ -327,7 +327,7 @@ class TestOverriding:
             assert foretold.shift is not None
             withdraw_by_key(graded, key, "ann")
 
-    def test_the_effect_of_several_at_once_is_foretold_too(self, graded: Project) -> None:
+    def test_predicted_effect_matches_several_overrides(self, graded: Project) -> None:
         for measure in ("nDCG@10", "EXAM-Cover"):
             foretold = ratings_effect(graded, measure, Policy(), "p1", {"q1/a": (5, 0), "q1/b": (2, 1)}, "assessors")
             keys = override_all(graded, "p1", {"q1/a": 0, "q1/b": 1}, "no", "ann")
@@ -335,21 +335,21 @@ class TestOverriding:
             assert (foretold.label_before, foretold.label_after) == (5, 1)
             withdraw_all(graded, keys, "ann")
 
-    def test_the_label_of_several_at_once_is_foretold(self, pool: Project) -> None:
+    def test_label_with_several_overrides_is_predicted(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q1", "p1")
         assert label_with(pool, Policy(), desk, {"q1/a": 0, "q1/b": 1}) == 1
         assert label_with(pool, Policy(), desk, {"q1/a": None, "q1/b": None}) is None
 
-    def test_the_label_alone_is_foretold_too(self, pool: Project) -> None:
+    def test_label_with_one_override_is_predicted(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q1", "p1")
         assert [label_with(pool, Policy(), desk, {"q1/a": rating}) for rating in (0, 3, None)] == [2, 3, 2]
         assert label_with(pool, Policy(label="mean"), desk, {"q1/b": 5}) == 5
 
-    def test_a_rating_that_changes_nothing_moves_no_system(self, pool: Project) -> None:
+    def test_rating_without_label_change_moves_no_system(self, pool: Project) -> None:
         effect = ratings_effect(pool, "nDCG@10", Policy(), "p1", {"q1/b": (2, 3)})
         assert (effect.label_before, effect.label_after, effect.systems, effect.shift) == (5, 5, [], None)
 
-    def test_another_query_that_asks_the_same_of_the_same_text_is_scored_again_too(self, project: Project) -> None:
+    def test_prediction_includes_queries_with_same_question_and_passage(self, project: Project) -> None:
         same = Question("q2/a", "q2", "What is A?")
         fill(project, [A, same], {("What is A?", "p1"): 5, ("What is A?", "p2"): 4}, {
             "x": {"q1": ["p1", "p2"], "q2": ["p1", "p2"]}, "y": {"q1": ["p2"], "q2": ["p2", "p1"]},
@@ -358,7 +358,7 @@ class TestOverriding:
         add_override(project, "q1/a", "p1", 0, "no", "ann")
         assert foretold.after.per_query == leaderboard(project, "nDCG@10", with_ungraded=True).per_query
 
-    def test_the_list_tells_the_label_without_and_with_each_override(self, graded: Project) -> None:
+    def test_list_shows_label_without_and_with_each_override(self, graded: Project) -> None:
         add_override(graded, "q1/a", "p1", 0, "no", "ann")
         add_override(graded, "q1/b", "p2", 3, "partly", "bob")
         assert [(one.author, *labels) for one, *labels in override_labels(graded, Policy())] == [
@@ -367,12 +367,12 @@ class TestOverriding:
         ]
         assert [labels for _, *labels in override_labels(graded, Policy(overrides=False))] == [[1, 1], [5, 5]]
 
-    def test_an_override_hidden_by_a_newer_one_makes_no_difference(self, graded: Project) -> None:
+    def test_override_hidden_by_newer_one_makes_no_difference(self, graded: Project) -> None:
         add_override(graded, "q1/a", "p1", 0, "no", "ann")
         add_override(graded, "q1/a", "p1", 3, "partly", "bob")
         assert [labels for _, *labels in override_labels(graded, Policy())] == [[2, 3], [3, 3]]
 
-    def test_a_stale_override_has_no_effect(self, graded: Project) -> None:
+    def test_stale_override_has_no_effect(self, graded: Project) -> None:
         add_override(graded, "q1/a", "p1", 0, "no", "ann")
         new = replace(A, text="What is A, exactly?")
         bank.save_version(graded, [new], "reworded", "ann")
@@ -399,11 +399,11 @@ class TestMarking:
             ("text", None, None),
         ],
     )
-    def test_an_answer_is_found_where_it_stands(self, text: str, answer: str | None, marked: str | None) -> None:
+    def test_answer_is_found_in_passage(self, text: str, answer: str | None, marked: str | None) -> None:
         span = find_answer(text, answer)
         assert (text[slice(*span)] if span else None) == marked
 
-    def test_the_answer_is_found_at_its_own_word_not_within_another(self) -> None:
+    def test_answer_is_found_as_whole_word_only(self) -> None:
         assert find_answer("the start of art", "art") == (13, 16)
 
     def test_marks_may_overlap_and_nest(self) -> None:
@@ -415,7 +415,7 @@ class TestMarking:
         ]
 
     @given(st.text(), st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20))))
-    def test_the_pieces_of_a_text_are_the_text(self, text: str, wanted: list[tuple[int, int]]) -> None:
+    def test_segments_add_up_to_whole_text(self, text: str, wanted: list[tuple[int, int]]) -> None:
         spans = [(start, min(start + length, len(text))) for start, length in wanted if start < len(text)]
         pieces = cut_segments(text, spans)
         assert "".join(one.text for one in pieces) == text
@@ -423,14 +423,14 @@ class TestMarking:
             assert "".join(one.text for one in pieces if i in one.inside) == text[start:end]
 
     @given(st.text(max_size=60), st.data())
-    def test_whatever_a_grader_answers_no_search_goes_astray(self, text: str, data: st.DataObject) -> None:
+    def test_any_answer_gives_valid_span_or_none(self, text: str, data: st.DataObject) -> None:
         answer = data.draw(st.text(max_size=20))
         span = find_answer(text, answer)
         if span is not None:
             assert 0 <= span[0] < span[1] <= len(text)
 
 
-def test_blind_passages_have_an_order_of_the_assessor_and_nothing_of_others(graded: Project) -> None:
+def test_blind_turn_has_own_order_and_hides_values(graded: Project) -> None:
     pooled = [row.passage_id for row in search_passages(graded, None, Filters(query_id="q1"), 40).rows]
     filters, orders = Filters(source="assessors"), set()
     for name in ("ann", "ben", "cat", "dan", "eve", "fay"):
@@ -445,7 +445,7 @@ def test_blind_passages_have_an_order_of_the_assessor_and_nothing_of_others(grad
     assert any(row.listed.label is not None for row in seen.rows)
 
 
-def test_a_turn_counts_own_judgments_and_leads_to_the_next_query_with_unjudged_passages(graded: Project) -> None:
+def test_turn_counts_own_judgments_and_leads_to_next_query(graded: Project) -> None:
     for row in search_passages(graded, None, Filters(query_id="q1"), 40).rows:
         assess(graded, "q1", row.passage_id, 1, "ann")
     assess(graded, "q2", "p4", 2, "ben")

@@ -1,4 +1,4 @@
-"""Repair of questions: a better wording is found and drafted, a random one is not, and few pairs tell nothing."""
+"""Repair of questions: tests of wordings, drafts, proposals by a model, and refusals."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def graded(project: Project, server: EndpointServer) -> Project:
     return project
 
 
-def test_a_better_wording_is_chosen_tested_and_drafted_and_a_random_one_is_not(graded: Project) -> None:
+def test_better_wording_is_drafted_but_random_one_is_not(graded: Project) -> None:
     given = ["What was it?", "What is it exactly?", "What may it be?"]
     found = repair_question(graded, "q1/a", given, GRADER, "assessors", "ann")
     assert (found.wording, found.number, found.test.accepted) == (given[1], 1, True)
@@ -70,7 +70,7 @@ def test_a_better_wording_is_chosen_tested_and_drafted_and_a_random_one_is_not(g
     assert second.test.level < found.test.level
 
 
-def test_an_override_counts_before_a_judgment(graded: Project) -> None:
+def test_override_takes_precedence_over_judgment(graded: Project) -> None:
     first = repair_question(graded, "q1/a", ["What is it exactly?"], GRADER, "assessors", "ann")
     for passage in PASSAGES:
         add_override(graded, "q1/a", passage, 5 * (int(passage[1:]) % 2), "the other way", "ben")
@@ -78,7 +78,7 @@ def test_an_override_counts_before_a_judgment(graded: Project) -> None:
     assert (turned.test.gains, turned.test.losses) == (first.test.losses, first.test.gains)
 
 
-def test_without_a_new_wording_or_judgments_nothing_is_tested(graded: Project) -> None:
+def test_repair_needs_new_wording_and_judgments(graded: Project) -> None:
     with refusal("nothing-to-repair", "q1/a"):
         repair_question(graded, "q1/a", ["What is it?"], GRADER, "assessors", "ann")
     with refusal("unknown-source"):
@@ -87,13 +87,13 @@ def test_without_a_new_wording_or_judgments_nothing_is_tested(graded: Project) -
 
 
 def open_form(**query: str) -> AppTest:
-    """The question bank with the unfolded form for new wordings."""
+    """Open the question bank with the form for new wordings expanded."""
     app = visit("question_bank", query="q1", grader="Self-rating (m)", **query)
     app.session_state["repair "] = True
     return sound(app.run())
 
 
-def test_a_wording_is_tested_on_the_screen_of_the_bank(graded: Project) -> None:
+def test_wording_is_tested_on_bank_screen(graded: Project) -> None:
     app = open_form()
     app.text_area(key="wordings").set_value("What is it exactly?\nWhat was it?")
     app = press(app, "test wordings")
@@ -102,15 +102,13 @@ def test_a_wording_is_tested_on_the_screen_of_the_bank(graded: Project) -> None:
 
 
 def drafts(seen: Seen) -> Reply:
-    """Answer a request for wordings with two of them, and any other as `answers`."""
+    """Answer a request for wordings with two of them, and other requests like `answers`."""
     if "other wordings" not in seen.prompt:
         return answers(seen)
     return chat(json.dumps({"questions": ["What is it exactly?", "What is it, then?"]}))
 
 
-def test_a_model_proposes_wordings_from_wrong_ratings_of_the_first_half(
-    graded: Project, server: EndpointServer
-) -> None:
+def test_model_proposes_wordings_without_held_out_passages(graded: Project, server: EndpointServer) -> None:
     server.behave = drafts
     drafter = make_drafter({"model": "m", "base_url": server.url})
     first, second = suggest_rewordings(graded, drafter, "q1/a", GRADER, "assessors", "ann").keys
@@ -136,12 +134,12 @@ def right(project: Project) -> set[str]:
     return {one for one, label in label_qrels(project, base)["q1"].items() if label >= 4}
 
 
-def test_a_model_proposes_wordings_at_a_shell_and_on_the_screen(
+def test_model_proposes_wordings_by_command_and_on_screen(
     graded: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.behave = drafts
     app = press(open_form(), "suggest wordings")
-    # The harness draws whole screens only, so the dialog stays if its button is pressed, too.
+    # The harness only draws whole screens, so the dialog stays open after its button is pressed.
     named(app.button, "ask for wordings").click()
     app = press(app, "suggest wordings")
     (area,) = [one for one in app.text_area if str(one.key).startswith("wordings")]
@@ -156,7 +154,7 @@ def test_a_model_proposes_wordings_at_a_shell_and_on_the_screen(
     assert (told["wording"], told["test"]["accepted"]) == ("What is it exactly?", True)
 
 
-def test_few_pairs_are_noticed_before_any_grading(graded: Project, server: EndpointServer) -> None:
+def test_too_few_pairs_are_refused_before_grading(graded: Project, server: EndpointServer) -> None:
     judge(graded, {("q1", passage): 1 - int(passage[1:]) % 2 for passage in PASSAGES[:9]}, "few")
     asked, drafter = len(server.seen), make_drafter({"model": "m", "base_url": server.url})
     with refusal("too-few-pairs", "q1/a"):
@@ -169,13 +167,13 @@ def test_few_pairs_are_noticed_before_any_grading(graded: Project, server: Endpo
     assert len(server.seen) == asked and 0 < count_held_out(graded, "q1/a", GRADER, "few") < 9
 
 
-def test_a_link_to_a_question_chooses_it_for_the_test(graded: Project) -> None:
+def test_question_link_selects_it_for_repair(graded: Project) -> None:
     bank.save_version(graded, [Question("q1/b", "q1", "What else is it?")], "", "ann")
     app = open_form(question="q1/b")
     assert named(app.selectbox, "repaired q1/b").value == "q1/b"
 
 
-def test_levels_add_up() -> None:
+def test_levels_of_repeated_tests_stay_bounded() -> None:
     before, after = np.zeros(60, bool), np.ones((1, 60), bool)
     assert rewording_test(before, after, np.arange(60) < HELD_OUT, level_of_test(1)).accepted is True
     assert rewording_test(before, before[None], np.arange(60) < HELD_OUT, level_of_test(1)).p == 1

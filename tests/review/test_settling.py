@@ -1,4 +1,4 @@
-"""Settling disagreements: what leaves the queue, what stays in the record, and what comes back."""
+"""Settling disagreements: the queue, the record, and reopened cases."""
 
 from __future__ import annotations
 
@@ -74,29 +74,29 @@ own = filled_project(fill_small)
 
 
 def case(project: Project, passage: str) -> Case:
-    """The case of a passage between the labels and the judgments."""
+    """Return the case of a passage between labels and judgments."""
     pairs = [row.pair for row in list_disagreements(project, LEFT, RIGHT).rows]
     return case_of(project, LEFT, RIGHT, next(pair for pair in pairs if pair.passage_id == passage))
 
 
 def waiting(project: Project) -> list[str]:
-    """The passages in the queue."""
+    """Return the passages in the queue."""
     return [row.pair.passage_id for row in list_disagreements(project, LEFT, RIGHT).rows]
 
 
 def one_query(project: Project) -> str:
-    """The text of the query."""
+    """Return the text of the query."""
     return str(project.value("SELECT text FROM queries WHERE query_id = 'q1'"))
 
 
 def logged(project: Project) -> tuple[str, str, dict[str, object]]:
-    """Author, act and detail of the last line of the activity log."""
+    """Return author, action and detail of the last entry of the activity log."""
     author, act, detail = project.rows("SELECT author, act, detail FROM activity ORDER BY activity_key DESC LIMIT 1")[0]
     return author, act, json.loads(detail)
 
 
-class TestACaseLeavesTheQueue:
-    def test_a_comment_settles_it_and_says_who_when_and_why(self, own: Project) -> None:
+class TestSettledCase:
+    def test_comment_settles_case_with_author_and_reason(self, own: Project) -> None:
         assert waiting(own) == ["p1", "p2"]
         settle_by_comment(own, case(own, "p1"), " both are right ", "ann")
         assert waiting(own) == ["p2"]
@@ -104,14 +104,14 @@ class TestACaseLeavesTheQueue:
         assert (one.act, one.reason, one.author, one.settled) == ("comment", "both are right", "ann", True)
         assert one.case == Case("labels of test grader", "judgments of NIST", "q1", "p1", None, 5, 0)
 
-    def test_the_queue_counts_what_it_hides_and_shows_it_when_asked(self, own: Project) -> None:
+    def test_queue_counts_settled_cases_and_can_show_them(self, own: Project) -> None:
         settle_by_comment(own, case(own, "p1"), "both are right", "ann")
         assert list_disagreements(own, LEFT, RIGHT).hidden == 1
         shown = list_disagreements(own, LEFT, RIGHT, show_settled=True)
         assert (shown.total, shown.hidden) == (2, 0)
         assert [row.settling.reason if row.settling else None for row in shown.rows] == ["both are right", None]
 
-    def test_an_override_settles_it_and_changes_the_label(self, own: Project) -> None:
+    def test_override_settles_case_and_changes_label(self, own: Project) -> None:
         (key,) = settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
         assert [(one.key, one.rating, one.reason) for one in find_overrides(own)] == [(key, 1, "no answer in it")]
         assert list_labels(own, basis(own, Policy())).set_index("passage_id")["label"]["p1"] == 1
@@ -119,18 +119,18 @@ class TestACaseLeavesTheQueue:
         assert (one.act, one.touched, one.rating) == ("override", "q1/a", 1)
         assert waiting(own) == ["p2"]
 
-    def test_a_settled_case_counts_also_if_its_sides_agree_since(self, own: Project) -> None:
+    def test_settled_case_counts_even_if_sides_now_agree(self, own: Project) -> None:
         settle_by_override(own, case(own, "p1"), ["q1/a"], 0, "no answer in it", "ann")
         status = agreement_status(own, Policy())
         assert status is not None and (status.open, status.settled) == (1, 1)
 
-    def test_a_question_to_be_reworded_is_named(self, own: Project) -> None:
+    def test_settling_by_edit_records_the_question(self, own: Project) -> None:
         settle_by_edit(own, case(own, "p1"), "q1/a", "too broad", "ann")
         settle_by_edit(own, case(own, "p2"), None, "a question is missing", "ann")
         assert [one.touched for one in list_settlings(own)] == [None, "q1/a"]
         assert waiting(own) == []
 
-    def test_a_disputed_judgment_still_counts_but_is_listed(self, own: Project) -> None:
+    def test_disputed_judgment_still_counts_and_is_listed(self, own: Project) -> None:
         settle_by_dispute(own, case(own, "p2"), "NIST", "off topic", "ann")
         assert waiting(own) == ["p1"]
         rows = list_disagreements(own, LEFT, RIGHT, show_settled=True).rows
@@ -138,7 +138,7 @@ class TestACaseLeavesTheQueue:
         (one,) = list_disputes(own)
         assert (one.source, one.value, one.case.passage_id, one.reason) == ("NIST", 3, "p2", "off topic")
 
-    def test_every_act_is_in_the_activity_log(self, own: Project) -> None:
+    def test_dispute_and_reopening_are_in_activity_log(self, own: Project) -> None:
         one = case(own, "p2")
         settle_by_dispute(own, one, "NIST", "off topic", "ann")
         author, act, detail = logged(own)
@@ -148,24 +148,24 @@ class TestACaseLeavesTheQueue:
         reopen_case(own, one, "", "bob")
         assert logged(own)[:2] == ("bob", "reopen disagreement")
 
-    def test_another_policy_of_the_same_grader_leaves_it_settled(self, own: Project) -> None:
+    def test_case_stays_settled_under_another_policy(self, own: Project) -> None:
         settle_by_comment(own, case(own, "p1"), "both are right", "ann")
         other = Labels(Policy(min_rating=2, label="mean"))
         assert "p1" not in [row.pair.passage_id for row in list_disagreements(own, other, RIGHT).rows]
 
-    def test_the_sides_in_the_other_order_are_the_same_case(self, own: Project) -> None:
+    def test_swapped_sides_are_the_same_case(self, own: Project) -> None:
         settle_by_comment(own, case(own, "p1"), "both are right", "ann")
         assert [row.pair.passage_id for row in list_disagreements(own, RIGHT, LEFT).rows] == ["p2"]
 
-    def test_other_sides_have_cases_of_their_own(self, own: Project) -> None:
+    def test_other_sides_have_their_own_cases(self, own: Project) -> None:
         judge(own, JUDGED, "others")
         settle_by_comment(own, case(own, "p1"), "both are right", "ann")
         assert len(list_disagreements(own, LEFT, Judgments("others")).rows) == 2
         assert len(list_disagreements(own, machine_labels(Policy()), RIGHT).rows) == 2
 
 
-class TestACaseComesBack:
-    def test_reopened_it_is_in_the_queue_and_its_history_in_the_record(self, own: Project) -> None:
+class TestReopenedCase:
+    def test_reopened_case_is_queued_and_keeps_its_history(self, own: Project) -> None:
         one = case(own, "p1")
         settle_by_comment(own, one, "both are right", "ann")
         reopen_case(own, one, "no, look again", "bob")
@@ -179,13 +179,13 @@ class TestACaseComesBack:
         assert [a.settled for a in list_settlings(own)] == [True, False, False]
         assert count_actions(own) == 3
 
-    def test_withdrawing_the_override_that_settled_it_reopens_it(self, own: Project) -> None:
+    def test_withdrawing_settling_override_reopens_case(self, own: Project) -> None:
         (key,) = settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
         withdraw_by_key(own, key, "bob")
         assert waiting(own) == ["p1", "p2"]
         assert [one.settled for one in list_settlings(own)] == [False]
 
-    def test_several_questions_are_overridden_at_once_and_reopened_together(self, own: Project) -> None:
+    def test_overrides_of_several_questions_are_reopened_together(self, own: Project) -> None:
         add_override(own, "q1/b", "p2", 0, "not relevant", "ann")
         one = case(own, "p1")
         keys = settle_by_override(own, one, ["q1/a", "q1/b"], 0, "not relevant", "ann")
@@ -196,23 +196,21 @@ class TestACaseComesBack:
         assert reopen_case(own, one, "", "bob", withdraw_override=True) == 2
         assert [one.passage_id for one in find_overrides(own)] == ["p2"]
 
-    def test_confirming_the_override_for_a_new_wording_does_not(self, own: Project) -> None:
+    def test_confirming_override_for_new_wording_keeps_case_settled(self, own: Project) -> None:
         (key,) = settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
         (question,) = (one for one in list_questions(own) if one.question_id == "q1/a")
         save_version(own, [replace(question, text="What is A really?")], "clearer", "ann")
         confirm_override(own, key, "bob")
         assert waiting(own) == ["p2"]
 
-    def test_a_reopened_dispute_is_none_any_more(self, own: Project) -> None:
+    def test_reopening_removes_dispute(self, own: Project) -> None:
         one = case(own, "p2")
         settle_by_dispute(own, one, "NIST", "off topic", "ann")
         reopen_case(own, one, "", "ann")
         assert list_disputes(own) == []
 
     @pytest.mark.parametrize("too", [True, False])
-    def test_an_override_goes_with_it_where_that_is_wanted_and_the_record_says_which(
-        self, own: Project, too: bool
-    ) -> None:
+    def test_reopening_can_withdraw_override_and_is_recorded(self, own: Project, too: bool) -> None:
         one = case(own, "p1")
         kept = add_override(own, "q1/a", "p1", 3, "another view", "bob")
         (key,) = settle_by_override(own, one, ["q1/a"], 1, "no answer in it", "ann")
@@ -223,13 +221,13 @@ class TestACaseComesBack:
         assert (act.next_act, act.in_force) == ("reopen", not too)
         assert (act.question_text, act.query_text) == ("What is A?", one_query(own))
 
-    def test_an_open_case_cannot_be_reopened(self, small: Project) -> None:
+    def test_open_case_cannot_be_reopened(self, small: Project) -> None:
         with refusal("not-settled"):
             reopen_case(small, case(small, "p1"), "", "ann")
 
 
 class TestPeople:
-    def test_two_people_settle_question_by_question(self, own: Project) -> None:
+    def test_cases_between_people_are_settled_per_question(self, own: Project) -> None:
         for author, ratings in (("ann", (5, 1)), ("bob", (1, 5))):
             for question, rating in zip(("q1/a", "q1/b"), ratings, strict=True):
                 add_override(own, question, "p1", rating, "read it", author)
@@ -243,7 +241,7 @@ class TestPeople:
 
 class TestRefusals:
     @pytest.mark.parametrize("reason", ["", "  "])
-    def test_nothing_is_settled_without_a_reason(self, small: Project, reason: str) -> None:
+    def test_settling_requires_a_reason(self, small: Project, reason: str) -> None:
         one = case(small, "p1")
         with refusal("empty-reason"):
             settle_by_comment(small, one, reason, "ann")
@@ -251,7 +249,7 @@ class TestRefusals:
             settle_by_override(small, one, ["q1/a"], 1, reason, "ann")
         assert (count_actions(small), find_overrides(small)) == (0, [])
 
-    def test_whoever_wants_to_be_first_is_told_who_was(self, own: Project) -> None:
+    def test_settling_first_is_refused_if_already_settled(self, own: Project) -> None:
         one = case(own, "p1")
         settle_by_comment(own, one, "seen", "bob")
         for settle in (
@@ -268,11 +266,11 @@ class TestRefusals:
         settle_by_comment(own, one, "mine", "ann", first=True)
         assert list_settlings(own)[0].author == "ann"
 
-    def test_only_a_judgment_of_the_case_can_be_disputed(self, small: Project) -> None:
+    def test_only_judgment_of_the_case_can_be_disputed(self, small: Project) -> None:
         with refusal("no-judgment-to-dispute", "others"):
             settle_by_dispute(small, case(small, "p1"), "others", "off topic", "ann")
 
-    def test_unknown_questions_and_passages_are_named(self, small: Project) -> None:
+    def test_unknown_questions_and_passages_are_refused(self, small: Project) -> None:
         one = case(small, "p1")
         with refusal("unknown-question", "q9"):
             settle_by_edit(small, one, "q9", "too broad", "ann")
@@ -284,7 +282,7 @@ class TestRefusals:
 
 
 class TestFiles:
-    def test_the_record_is_a_table_oldest_first(self, own: Project) -> None:
+    def test_record_csv_lists_oldest_first(self, own: Project) -> None:
         settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
         settle_by_dispute(own, case(own, "p2"), "NIST", "off topic", "bob")
         rows = list(csv.DictReader(io.StringIO(record_csv(own))))
@@ -295,7 +293,7 @@ class TestFiles:
         assert (rows[0]["touched_question_id"], rows[0]["rating"]) == ("q1/a", "1")
         assert (rows[1]["disputed_source"], rows[1]["disputed_value"]) == ("NIST", "3")
 
-    def test_no_cell_is_a_formula_and_negative_judgments_stay_numbers(self, own: Project) -> None:
+    def test_csv_escapes_formulas_but_not_negative_judgments(self, own: Project) -> None:
         judge(own, {("q1", "p3"): -1}, "strict")
         pair = list_disagreements(own, LEFT, Judgments("strict")).rows[0].pair
         one = case_of(own, LEFT, Judgments("strict"), pair)
@@ -305,13 +303,13 @@ class TestFiles:
 
 
 class TestNames:
-    def test_sides_have_names_that_people_read(self, small: Project) -> None:
+    def test_sides_have_readable_names(self, small: Project) -> None:
         assert side_name(small, LEFT) == "labels of test grader"
         assert side_name(small, machine_labels(Policy())) == "labels of test grader without overrides"
         assert side_name(small, RIGHT) == "judgments of NIST"
         assert side_name(small, Person("ann")) == "ratings of ann"
 
-    def test_judgments_that_nobody_named_are_called_judgments(self, project: Project) -> None:
+    def test_unnamed_judgments_are_called_judgments(self, project: Project) -> None:
         fill(project, QUESTIONS, RATINGS, RUNS)
         judge(project, JUDGED, "judgments")
         one = case(project, "p2")
@@ -320,7 +318,7 @@ class TestNames:
         assert list_disputes(project)[0].value == 3
 
 
-def test_the_record_survives_closing_the_project(tmp_path: object) -> None:
+def test_record_survives_closing_the_project(tmp_path: object) -> None:
     path = tmp_path / "kept.duckdb"  # type: ignore[operator]
     made = new_project(path)
     fill(made, QUESTIONS, RATINGS, RUNS)
@@ -332,7 +330,7 @@ def test_the_record_survives_closing_the_project(tmp_path: object) -> None:
     again.close()
 
 
-def test_an_override_that_cannot_settle_its_case_is_not_given(own: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_override_is_not_saved_if_settling_fails(own: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
 

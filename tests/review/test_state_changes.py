@@ -1,4 +1,4 @@
-"""Comparing two states says exactly what computing both of them says, and names what did each change."""
+"""Comparing two states equals computing both in full, and names the cause of each flip."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def a_bank(dice: Random, note: str) -> list[Question]:
 
 
 def draw(dice: Random, project: Project) -> None:
-    """Two queries with three versions of a bank, two graders that know most pairs, a judge, and overrides."""
+    """Fill two queries with three bank versions, two graders that rated most pairs, judgments and overrides."""
     asked = [
         Question(f"{query}/{words}", query, f"{query} {words}", active=False) for query in QUERIES for words in WORDS
     ]
@@ -83,14 +83,14 @@ def labels_of(project: Project, policy: Policy) -> dict[tuple[str, str], int | N
 
 @pytest.fixture(scope="module", params=range(examples(2)))
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project, int]]:
-    """A project that the tests only read, and the seed that it was drawn with."""
+    """A read-only project and the seed that it was drawn with."""
     made = new_project(tmp_path_factory.mktemp("drawn") / "drawn.duckdb")
     draw(Random(request.param), made)
     yield made, request.param
     made.close()
 
 
-def test_two_states_differ_as_computing_both_in_full_says(drawn):
+def test_state_changes_match_full_computation_of_both_states(drawn):
     project, seed = drawn
     dice = Random(f"policies {seed}")
     for _ in range(5):
@@ -112,7 +112,7 @@ def test_two_states_differ_as_computing_both_in_full_says(drawn):
 
 
 def moved_alone(project: Project, found, part: str) -> None:
-    """A part of the policy that alone moves a label, or alone brings it back, is a cause; nothing else is."""
+    """Check that a policy part is a cause if it alone moves a label or moves it back."""
     old, new = found.before, found.after
     if getattr(old, part) == getattr(new, part):
         return
@@ -127,11 +127,11 @@ def moved_alone(project: Project, found, part: str) -> None:
         if there.get(pair) != flip.before or back.get(pair) != flip.after:
             assert named, (part, flip)
         elif named:
-            # Named although it moves nothing alone: then nothing does.
+            # It moves nothing alone, so it must act together with another cause.
             assert len(flip.causes) > 1, (part, flip)
 
 
-def test_between_bank_versions_the_same_questions_are_named_as_by_the_impact_of_an_edit(drawn):
+def test_bank_version_comparison_names_same_questions_as_impact(drawn):
     project, seed = drawn
     dice = Random(f"policies {seed}")
     policy = a_policy(dice)
@@ -173,12 +173,12 @@ def told(found) -> list[tuple[object, ...]]:
         (replace(BANK[0], note="checked"), []),
     ],
 )
-def test_a_flip_says_what_happened_to_which_question(own, edit, expected):
+def test_flip_names_change_and_question(own, edit, expected):
     bank.save_version(own, [edit], "edited", "ann")
     assert told(state_changes(own, THEN, NOW, "EXAM-Cover")) == expected
 
 
-def test_a_question_that_came_and_one_that_came_back_are_told_apart(own):
+def test_added_and_restored_questions_are_distinguished(own):
     bank.save_version(own, [replace(BANK[0], active=False)], "without A", "ann")
     bank.save_version(own, [BANK[0], Question("q1/d", "q1", "B? ", weight=3.0)], "A again, and another B", "ann")
     grown = state_changes(own, Policy(bank_version=2), NOW, "EXAM-Cover")
@@ -189,14 +189,14 @@ def test_a_question_that_came_and_one_that_came_back_are_told_apart(own):
     }
 
 
-def test_an_override_is_named_with_its_question(own):
+def test_override_is_named_with_its_question(own):
     add_override(own, "q1/b", "p2", 0, "says nothing of B", "ann")
     found = state_changes(own, replace(NOW, overrides=False), NOW, "EXAM-Cover")
     assert told(found) == [("p2", 4, 3, ("override",), ("q1/b",))]
     assert found.differing == ("overrides",)
 
 
-def test_another_grader_and_another_label_rule_are_causes_of_their_own(own):
+def test_grader_and_label_rule_are_separate_causes(own):
     grade(own, {pair: 1 for pair in GRADES}, OTHER)
     other = state_changes(own, NOW, Policy(grader="other grader"), "nDCG@10")
     assert told(other) == [("p1", 5, 1, ("grader",), ()), ("p2", 4, 1, ("grader",), ())]
@@ -204,7 +204,7 @@ def test_another_grader_and_another_label_rule_are_causes_of_their_own(own):
     assert told(rule) == [("p1", 5, 2, ("label rule",), ()), ("p2", 4, 3, ("label rule",), ())]
 
 
-def test_a_judge_who_is_asked_no_question_is_not_moved_by_the_bank(own):
+def test_bank_changes_do_not_affect_direct_grader(own):
     with own.transaction() as cursor:
         cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), 'query q1', NULL)")
     grade(own, {("query q1", "p1"): 3}, JUDGE)
@@ -216,12 +216,12 @@ def test_a_judge_who_is_asked_no_question_is_not_moved_by_the_bank(own):
     assert all("grader" in f.causes for f in mixed.flips)
 
 
-def test_a_min_rating_moves_no_label_but_says_how_many_passages_turn_relevant(small):
+def test_min_rating_changes_relevance_but_no_labels(small):
     found = state_changes(small, Policy(min_rating=5), Policy(min_rating=4), "EXAM-Cover")
     assert (found.flips, found.relevance, found.differing) == ([], 1, ("min rating",))
 
 
-def test_a_state_without_a_leaderboard_still_has_labels(small):
+def test_state_without_leaderboard_still_has_labels(small):
     found = state_changes(small, Policy(bank_version=0), NOW, "nDCG@10", "assessors")
     assert told(found) == [
         ("p1", None, 5, ("added",), ("q1/a", "q1/b", "q1/c")),
@@ -232,20 +232,20 @@ def test_a_state_without_a_leaderboard_still_has_labels(small):
     assert [(s.rank_before, s.run) for s in found.systems] == [(None, "z"), (None, "x"), (None, "y")]
 
 
-def test_the_shift_in_correlation_is_that_of_the_two_boards(own):
+def test_comparison_includes_shift_in_correlation(own):
     bank.save_version(own, [replace(BANK[0], active=False)], "without A", "ann")
     found = state_changes(own, THEN, NOW, "nDCG@10", "assessors")
     assert found.shift is not None
     assert [s.rank_before for s in found.systems] != [s.rank_after for s in found.systems]
 
 
-def test_pairs_that_wait_for_a_grade_are_counted_and_not_taken_for_zero(own):
+def test_ungraded_pairs_are_counted_not_zero(own):
     bank.save_version(own, [replace(BANK[0], text="A, exactly?")], "reworded", "ann")
     ((flip),) = state_changes(own, THEN, NOW, "EXAM-Cover").flips
     assert (flip.after, flip.open_pairs) == (2, 1)
 
 
-def test_behind_a_flip_stand_the_ratings_of_both_states(own):
+def test_flip_details_show_ratings_of_both_states(own):
     bank.save_version(own, [replace(BANK[0], text="A, exactly?"), replace(BANK[1], active=False)], "new", "ann")
     rows = why_label(own, THEN, NOW, "q1", "p1")
     assert [(r.question_id, r.text, r.before, r.after, r.graded) for r in rows] == [
@@ -257,7 +257,7 @@ def test_behind_a_flip_stand_the_ratings_of_both_states(own):
         why_label(own, THEN, NOW, "q1", "p9")
 
 
-def test_a_measure_and_a_version_that_do_not_exist_are_refused(small):
+def test_unknown_measure_and_version_are_refused(small):
     with pytest.raises(InputError):
         state_changes(small, NOW, NOW, "no such measure")
     with refusal("unknown-bank-version", "9"):
@@ -265,7 +265,7 @@ def test_a_measure_and_a_version_that_do_not_exist_are_refused(small):
 
 
 @pytest.mark.parametrize("measure", ["n-EXAM", "ROUGE-1", "chrF@1", "EXAM-Cover/pool", "alpha_nDCG"])
-def test_boards_of_every_measure_stand_beside_each_other(own, measure):
+def test_states_are_compared_on_every_measure(own, measure):
     mark_gold(own, "z", "ann")
     found = state_changes(own, Policy(), Policy(min_rating=2), measure)
     boards = [leaderboard(own, measure, policy=policy).scores for policy in (Policy(), Policy(min_rating=2))]
@@ -273,12 +273,12 @@ def test_boards_of_every_measure_stand_beside_each_other(own, measure):
 
 
 @pytest.mark.parametrize("measure", ["alpha_nDCG", "alpha_nDCG@10", "ERR_IA"])
-def test_a_measure_that_judgments_cannot_give_is_compared_with_one_that_they_can(small, measure):
+def test_measure_not_from_judgments_is_compared_with_ndcg(small, measure):
     found = compare(small, measure, "judgments")
     assert (found.board.measure.partition("@")[0], found.official.measure) == (measure.partition("@")[0], "nDCG@10")
 
 
-def test_the_csv_of_the_flips_opens_harmlessly(project):
+def test_flips_csv_escapes_formulas(project):
     fill(project, [Question("=q", "q1", "A?"), Question("b", "q1", "B?")], {("A?", "+p"): 5, ("B?", "+p"): 1}, {})
     judge(project, {("q1", "+p"): 1})
     bank.save_version(project, [Question("=q", "q1", "A?", active=False)], "without", "ann")

@@ -1,4 +1,4 @@
-"""Values that an open double assignment hides from a person change nothing of what that person reads."""
+"""Values that an open double assignment hides from people do not change what they read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ UPDATE activity SET detail = replace(replace(detail, '{SECRET}', 'other'), ':3',
 
 
 def make_cited(project: Project) -> None:
-    """The made double assignment, and another one with a response whose citation bob valued."""
+    """Fill the double assignment of `make`, and another with a response whose citation bob rated."""
     make(project)
     assign_double(project, "q2", "olga", ["ann", "bob"])
     answer = [{"text": "B is so.", "citations": ["p3"]}]
@@ -72,7 +72,7 @@ class As(Opening):
 
 
 def outputs(path: Path, name: str, commands: Sequence[str] = READING) -> dict[str, str]:
-    """Everything that reading operations print for a person."""
+    """Return everything that reading operations print for a person."""
     project, printed = open_project(path), dict[str, str]()
     handle = project.acting_as(f"{name}@x.org")
     for command in commands:
@@ -111,7 +111,7 @@ SHOWN = (
 
 
 @pytest.mark.parametrize(("name", "commands"), [("ann", READING), ("cat", SHOWN)], ids=["ann", "cat"])
-def test_a_hidden_value_changes_no_output_for_an_assessor(
+def test_hidden_values_do_not_change_output_for_assessors(
     twins: tuple[Path, Path], name: str, commands: Sequence[str]
 ) -> None:
     one, other = (outputs(path, name, commands) for path in twins)
@@ -119,12 +119,12 @@ def test_a_hidden_value_changes_no_output_for_an_assessor(
     assert not [command for command in commands if SECRET in one[command]]
 
 
-def test_the_values_are_in_the_outputs_for_an_organizer(twins: tuple[Path, Path]) -> None:
+def test_organizer_output_contains_hidden_values(twins: tuple[Path, Path]) -> None:
     one, other = (outputs(path, "olga", SHOWN) for path in twins)
     assert [command for command in SHOWN if one[command] == other[command]] == []
 
 
-def test_values_of_citation_support_count_when_the_double_assignment_ends(twins: tuple[Path, Path]) -> None:
+def test_support_values_count_once_double_assignment_ends(twins: tuple[Path, Path]) -> None:
     project = open_project(twins[0])
     grader = citation_grader(project)
     (one,) = list_citations(project, grader, author="bob")

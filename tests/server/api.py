@@ -1,4 +1,4 @@
-"""Asking the server of a project."""
+"""A client for the server of a project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exam_workbench.store import find_door
 
 
 class Api:
-    """Asks the server of a project with a token, or without one."""
+    """Send requests to the server of a project, with or without a token."""
 
     def __init__(self, path: Path) -> None:
         door = find_door(path)
@@ -42,7 +42,7 @@ class Api:
     def send(
         self, name: str, given: Mapping[str, object], token: str, shell: Mapping[str, object] | None = None
     ) -> tuple[int, bytes]:
-        """An operation as a shell asks for it; its exit code, and what it printed and wrote."""
+        """Send an operation as the command line does and return its exit code and output."""
         said = {"X-Exam-Shell": json.dumps(shell or {})}
         status, content = self.ask("POST", f"/api/v1/{name.replace(' ', '/')}", token, given, said)
         if status != 200:

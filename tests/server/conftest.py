@@ -1,4 +1,4 @@
-"""The server that all tests of doors and of the API share."""
+"""The server that all tests of the API and of commands through a server share."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tests.server.api import Api
 
 
 def serve(*paths: Path, canary: Path | None = None) -> subprocess.Popen[bytes]:
-    """A server that has projects open; it is there when the door of the last is.
+    """Start a server with open projects and wait until the connection file of the last one exists.
 
     Args:
-        canary: a folder of which the server writes down each look into it, in a file beside it.
+        canary: a folder; the server logs every access to it in a file next to it.
     """
     watched = {} if canary is None else {"CANARY": str(canary)}
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.server.serving", str(free_port()), *map(str, paths)],
         cwd=ROOT,
-        # All routes are asked in less than a minute.
+        # The tests request all routes in less than a minute.
         env={**os.environ, "PYTHONPATH": str(ROOT), "EXAM_LIMIT_REQUESTS": "100000", **watched},
     )
     while not door_file(paths[-1]).exists():
@@ -43,7 +43,7 @@ def serve(*paths: Path, canary: Path | None = None) -> subprocess.Popen[bytes]:
 
 @pytest.fixture(scope="session")
 def apart(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project that nobody has open, equal to the one that is served."""
+    """A closed project with the same contents as the served project."""
     path = tmp_path_factory.mktemp("apart") / "some.duckdb"
     file_of(fill_all).write(path)
     open_project(path).close()
@@ -52,7 +52,7 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with a cascade of two graders."""
+    """A closed project with a cascade of two graders."""
     path = tmp_path_factory.mktemp("planned") / "some.duckdb"
     file_of(fill_planned).write(path)
     return path
@@ -60,7 +60,7 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project that has something of everything, for requests that are to do harm."""
+    """A project with some of every kind of content, for hostile requests."""
     path = tmp_path_factory.mktemp("attacked") / "some.duckdb"
     file_of(hostile.fill_attacked).write(path)
     return path
@@ -68,7 +68,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def canary(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of the server with secrets, into which no request may look."""
+    """A folder of the server with secrets, which no request may access."""
     folder = tmp_path_factory.mktemp("canary") / "canary"
     folder.mkdir()
     (folder / "secret.txt").write_text(f"{hostile.SECRET}\n", encoding="utf-8")
@@ -80,7 +80,7 @@ def canary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def held(
     apart: Path, planned: Path, attacked: Path, canary: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Path]]:
-    """Projects that one server has open from the first test that asks for them to the end."""
+    """Projects that one server keeps open from their first use to the end of the session."""
     paths = {}
     for name, content in (
         ("read", apart), ("planned", planned), ("stopped", planned), ("attacked", attacked), ("placed", attacked),
@@ -94,13 +94,13 @@ def held(
     process.wait(timeout=60)
     for path in paths.values():
         assert not door_file(path).exists()
-        # It let go of the file.
+        # The server has released the file.
         open_project(path).close()
 
 
 @pytest.fixture(scope="session")
 def changed(held: dict[str, Path]) -> Path:
-    """A project that a server has open and tests change."""
+    """A served project that tests may change."""
     return held["changed"]
 
 
@@ -111,12 +111,12 @@ def api(changed: Path) -> Api:
 
 @pytest.fixture(scope="session")
 def tokens(api: Api) -> dict[str, str]:
-    """A token of each role, made by the owner through the door."""
+    """A token of each role, made with the owner's token."""
     return made_tokens(api)
 
 
 def made_tokens(api: Api) -> dict[str, str]:
-    """A token of each role for a project that a server has open."""
+    """Return a token of each role for a served project."""
     made = {}
     for role in ("viewer", "assessor", "organizer"):
         status, content = api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": f"a {role}", "role": role})

@@ -1,4 +1,4 @@
-"""Requests as an attacker sends them: for every parameter of every command, paths of the server and absurd values."""
+"""Hostile requests: server paths and absurd values for every parameter of every command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SOUND: Mapping[str, object] = {
     "judges": "em", "case": "A", "words": "word", "limit": 1, "patience": 0, "max_calls": 1, "seed": 1, "number": 1,
     "families": "good", "dry_run": True, "act": 1, "k": 1, "ks": 1,
 }  # fmt: skip
-"""Values that a project has or a command takes, by the name of a parameter: required ones are given so."""
+"""Valid values by parameter name, for the required parameters of commands."""
 INSTEAD: Mapping[tuple[str, str], object] = {
     ("examinees/add", "by"): "random", ("disagreements/resolve", "by"): "comment", ("bank/diff", "before"): 1,
     ("changes", "before"): 1, ("changes", "after"): 1, ("irt/items", "by"): "d", ("irt/improve", "by"): "d",
@@ -37,7 +37,7 @@ FURTHER: Mapping[str, Mapping[str, object]] = {
     "generate": {"queries": "q1"}, "answers/rag": {"retriever": "bm25"}, "answers/generate": {"rule": "extractive"},
     "agreement": {"against_person": "assessors"},
 }  # fmt: skip
-"""Parameters without which nothing else of a command is looked at."""
+"""Parameters that a command needs before it checks the others."""
 
 ABSURD: Sequence[object] = (
     "x" * 70_000, "9" * 5000, -1, 0, 2**31 - 1, 2**63, 10**400, 1e308, float("nan"), float("inf"), "", " ", "\0", "-",
@@ -45,7 +45,7 @@ ABSURD: Sequence[object] = (
     "'; DROP TABLE queries; --", "%s%n{0}$(id)", "none", "a=b", "=", "2026-01-01", "2026-01-01T00:00:00+99:99",
     "0001-01-01", "9999-12-31", "*", "\\", "(" * 3000,
 )  # fmt: skip
-"""What is huge, of a wrong type, or no text."""
+"""Values that are huge, of a wrong type, or invalid text."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Attack:
     """A request.
 
     Args:
-        about: which parameter of which command has which value, sent how.
-        command: its words with slashes.
+        about: the command, the parameter, its value, and how it is sent.
+        command: the words of the command, joined by slashes.
     """
 
     about: str
@@ -66,14 +66,14 @@ class Attack:
 
 
 def fill_attacked(project: Project) -> None:
-    """Something of everything that commands are about: grades of two graders, judgments, a cascade, an audit."""
+    """Add grades of two graders, judgments, a cascade and an audit, so that every command finds content."""
     fill_planned(project)
     judge(project, {("q1", "q1p1"): 1, ("q1", "q1p2"): 0, ("q2", "q2p1"): 1})
     draw_batch(project, design_audit(project, "an audit", "P@2", Goal("best"), seed=1, author="org"), "org")
 
 
 def sound(path: str, operation: Operation) -> dict[str, object]:
-    """The parameters with which an operation gets furthest."""
+    """Return valid parameters, so that an operation gets as far as possible."""
     given: dict[str, object] = {}
     for one in request_parameters(operation):
         if one.option.file is not None:
@@ -86,16 +86,16 @@ def sound(path: str, operation: Operation) -> dict[str, object]:
 
 
 def offered() -> Iterator[tuple[str, Operation]]:
-    """The operations that can be asked for, with their paths."""
+    """Return the operations that the API offers, with their paths."""
     return ((one.name.replace(" ", "/"), one) for one in every_operation() if not one.at_shell)
 
 
 def attacks(paths: Sequence[str], new: str) -> Iterator[Attack]:
-    """For each parameter of each command a path where it takes words, and one of the absurd values in turn.
+    """Yield attacks on each parameter of each command: a path if it accepts text, and an absurd value.
 
     Args:
-        paths: of files that are there.
-        new: one where no file is.
+        paths: paths of existing files.
+        new: a path without a file.
     """
     turn = 0
     for path, operation in offered():
@@ -109,7 +109,7 @@ def attacks(paths: Sequence[str], new: str) -> Iterator[Attack]:
                     yield from _as_json(path, base, name, named)
             elif one.kind is str and not one.option.choices:
                 yield from _as_json(path, base, name, paths[turn % len(paths)])
-            # A command that is to do what it says takes long.
+            # Without a dry run the command would take long.
             if name != "dry_run":
                 yield from _as_json(path, base, name, value)
 
@@ -120,7 +120,7 @@ def _as_json(path: str, base: Mapping[str, object], name: str, value: object) ->
 
 
 def _as_file(path: str, operation: Operation, base: Mapping[str, object], name: str, value: str) -> Iterator[Attack]:
-    """A path in each other way in which a file can be named."""
+    """Yield attacks that send a path as a form, a query or a multipart field."""
     about = f"{path} {name}={value!r}"
     plain = [(key, str(one)) for key, whole in base.items() for one in (whole if isinstance(whole, list) else [whole])]
     form = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -135,7 +135,7 @@ def _as_file(path: str, operation: Operation, base: Mapping[str, object], name: 
 
 
 def sent_by_a_shell(paths: Sequence[str]) -> Iterator[tuple[str, dict[str, object]]]:
-    """Each operation that names a file, with a path of the server and no file."""
+    """Yield each operation with a file parameter, with a server path instead of a sent file."""
     for path, operation in offered():
         for at, one in enumerate(request_parameters(operation)):
             if one.option.file is not None:

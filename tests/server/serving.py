@@ -1,4 +1,4 @@
-"""The server without its screens, whose start takes long: python -m tests.server.serving PORT PROJECT..."""
+"""The server without its screens, which start slowly: python -m tests.server.serving PORT PROJECT..."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIG["threads"] = 1
 
 
 def watch(folder: str, told: int) -> None:
-    """Write down in a file each look of this process into a folder, and each change in it."""
+    """Log each access of this process to a folder in an open file."""
 
     def hear(event: str, arguments: tuple[object, ...]) -> None:
         if event.startswith(("open", "os.", "shutil.", "glob.", "subprocess.")):
@@ -48,8 +48,8 @@ if __name__ == "__main__":
         canary = os.environ["CANARY"]
         watch(canary, os.open(f"{canary}.touched", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     app = Starlette(routes=routes(), lifespan=served)
-    # It listens before the projects are open, as the app does: who follows a door at once waits, and is heard.
+    # Like the app, it listens before the projects are open, so early clients wait and are served.
     listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-    # One connection serves many tests, with what they do meanwhile in between.
+    # Many tests share one connection and may pause between requests.
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=3600)
     uvicorn.Server(config).run(sockets=[listening])

@@ -1,4 +1,4 @@
-"""The API: who is let in, what a role may ask, and that nobody reads or writes files of the server."""
+"""The API: tokens, permissions of roles, and no access to files of the server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.made.browser import ROOT
 from tests.server.api import Api
 
 
-def test_only_a_known_token_under_its_own_name_comes_in(api: Api, tokens: dict[str, str]) -> None:
+def test_only_known_tokens_and_host_names_are_accepted(api: Api, tokens: dict[str, str]) -> None:
     for token in ("", "exam_", "exam_" + "x" * 43, "x" * 5000, tokens["viewer"][:-1]):
         for path in ("status", "openapi.json", "door", "bank/list", "jobs/current"):
             status, content = api.ask("GET", f"/api/v1/{path}", token)
@@ -47,7 +47,7 @@ def test_only_a_known_token_under_its_own_name_comes_in(api: Api, tokens: dict[s
         exec(code.replace("8501", str(api.place.port)).replace("healthz", "api/v1/status"))
 
 
-def test_reading_prints_as_at_a_shell(
+def test_reading_prints_same_output_as_cli(
     api: Api, tokens: dict[str, str], capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert cli.run_command(["leaderboard", "--json", "--measure=AP", "--project", str(api.path)]) == 0
@@ -55,11 +55,11 @@ def test_reading_prints_as_at_a_shell(
     assert api.ask("GET", "/api/v1/leaderboard?measure=AP", tokens["viewer"]) == (200, printed)
 
 
-def test_who_acts_is_the_token_and_a_role_does_what_it_includes(api: Api, tokens: dict[str, str]) -> None:
+def test_token_acts_under_its_name_with_rights_of_its_role(api: Api, tokens: dict[str, str]) -> None:
     given = {"query_id": "q1", "passage_id": "p1", "value": 1}
     status, content = api.ask("POST", "/api/v1/judgments/set", tokens["viewer"], given)
     assert (status, json.loads(content)["code"]) == (403, "role-needed")
-    # The code of what a command refuses, of wrong use, and of a person without a role, which is no lack of a right.
+    # Refusals, wrong use and unknown members have their own codes and do not count as missing rights.
     for command, body, code in (
         ("judgments/set", given | {"query_id": "q9"}, "unknown-query"),
         ("export", {"what": "nothing"}, "invalid-value"),
@@ -74,7 +74,7 @@ def test_who_acts_is_the_token_and_a_role_does_what_it_includes(api: Api, tokens
     assert api.ask("POST", "/api/v1/jobs", tokens["assessor"], {})[0] == 403
 
 
-def test_a_token_is_a_hash_and_can_be_withdrawn(api: Api, tokens: dict[str, str], apart: Path, tmp_path: Path) -> None:
+def test_token_is_hashed_and_can_be_revoked(api: Api, tokens: dict[str, str], apart: Path, tmp_path: Path) -> None:
     made = (
         api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": "short", "role": "viewer"})[1].decode().strip()
     )
@@ -92,7 +92,7 @@ def test_a_token_is_a_hash_and_can_be_withdrawn(api: Api, tokens: dict[str, str]
     assert text.encode() not in path.read_bytes()
 
 
-def test_no_name_of_a_file_leads_to_one_of_the_server(api: Api, tokens: dict[str, str], tmp_path: Path) -> None:
+def test_file_names_never_reach_server_files(api: Api, tokens: dict[str, str], tmp_path: Path) -> None:
     secret = tmp_path / "secret.run"
     secret.write_text("q1 Q0 p2 1 2.0 stolen\n", encoding="utf-8")
     target = tmp_path / "out.txt"
@@ -113,7 +113,7 @@ def test_no_name_of_a_file_leads_to_one_of_the_server(api: Api, tokens: dict[str
     assert (human[0], json.loads(human[1])["code"]) == (400, "unknown-source")
 
 
-def test_forms_send_files_and_get_all_written_files_back(api: Api, tokens: dict[str, str]) -> None:
+def test_forms_send_files_and_all_written_files_are_returned(api: Api, tokens: dict[str, str]) -> None:
     form = (
         b"--b\r\nContent-Disposition: form-data; name=kind\r\n\r\nruns\r\n"
         b'--b\r\nContent-Disposition: form-data; name=files; filename="../sent.run"\r\n\r\n'
@@ -123,7 +123,7 @@ def test_forms_send_files_and_get_all_written_files_back(api: Api, tokens: dict[
     status, content = api.ask("POST", "/api/v1/import", tokens["organizer"], form, kind)
     assert status == 200 and json.loads(content)["counts"], content
     assert "sent" in [one["run"] for one in api.get("leaderboard", tokens["viewer"])["systems"]]
-    # A backup, which goes into a folder; qrels with their manifest, and a folder of tables, as a zip.
+    # A backup is one file; qrels with their manifest and a folder of tables come as a zip.
 
     def answer(path: str, **given: str) -> bytes:
         status, content = api.ask("POST", f"/api/v1/{path}", tokens["organizer"], given)
@@ -146,7 +146,7 @@ def unzipped(content: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, str]) -> None:
+def test_bad_requests_get_error_messages(api: Api, tokens: dict[str, str]) -> None:
     token = tokens["organizer"]
     asked: list[tuple[str, str, object]] = [
         ("GET", "leaderboard?measure=x", None), ("GET", "leaderboard?nonsense=1", None), ("GET", "nothing", None),
@@ -166,7 +166,7 @@ def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, 
     assert api.ask("POST", "/api/v1/import", token, b"", size)[0] == 413
 
 
-def test_invalid_and_huge_values_are_refused_with_a_code_before_work_begins(api: Api, tokens: dict[str, str]) -> None:
+def test_invalid_and_huge_values_are_refused_with_a_code(api: Api, tokens: dict[str, str]) -> None:
     token = tokens["organizer"]
     for given, code in (
         ({"min_rating": "4.5"}, "invalid-value"), ({"min_rating": [1, 2, "x"]}, "invalid-value"),
@@ -178,7 +178,7 @@ def test_invalid_and_huge_values_are_refused_with_a_code_before_work_begins(api:
         assert (status, json.loads(content)["code"]) == (400, code), (given, content)
     status, content = api.ask("POST", "/api/v1/judgments/set", token, {"query_id": "q1"})
     assert (status, json.loads(content)["code"]) == (400, "parameter-missing")
-    # Digits are also ids and names.
+    # Numbers are also valid ids and names.
     assert json.loads(api.ask("POST", "/api/v1/passages", token, {"words": 7})[1])["passages"] == []
     against, most = {"against": "assessors", "ties": "random"}, 2**31 - 1
     asked: list[tuple[str, dict[str, object]]] = [
@@ -191,14 +191,14 @@ def test_invalid_and_huge_values_are_refused_with_a_code_before_work_begins(api:
     for path, given in asked:
         status, content = api.ask("POST", f"/api/v1/{path}", tokens["organizer"], given)
         assert status == 400, (path, given, status, content)
-    # Names that no file can have here are those of the person who asks.
+    # Names that are invalid on the server are accepted, because the files are written by the client.
     for name in ("x" * 70_000, "what?", "\u202e", "a/b/../.."):
         status, content = api.ask("POST", "/api/v1/export", tokens["organizer"], {"what": "qrels", "output": name})
         assert status == 200 and content.startswith(b"q1 0 p1 ")
         assert api.ask("POST", "/api/v1/backup", tokens["organizer"], {"output": name})[0] == 200
 
 
-def test_a_request_names_no_project_and_no_broken_form(api: Api, tokens: dict[str, str], tmp_path: Path) -> None:
+def test_request_with_project_path_or_broken_form_is_refused(api: Api, tokens: dict[str, str], tmp_path: Path) -> None:
     fields = b"&".join(b"measure=AP" for _ in range(300_000))
     part = b'--b\r\nContent-Disposition: form-data; name="queries"\r\n\r\nq1\r\n'
     form, url = "multipart/form-data", "application/x-www-form-urlencoded"
@@ -216,13 +216,13 @@ def test_a_request_names_no_project_and_no_broken_form(api: Api, tokens: dict[st
         for name in ("project", "project_path", "opening"):
             status, content = api.ask("POST", "/api/v1/status", token, {name: str(other)})
             assert (status, json.loads(content)["code"]) == (400, "unknown-parameter")
-        # A shell says by which path it found the door. Nothing is opened by it.
+        # The command line sends the path of its project, but the server opens nothing by it.
         assert api.send("status", {}, token, {"project": str(other)})[0] == 0
     assert not other.exists()
 
 
-def test_a_parameter_that_names_a_file_says_what_for() -> None:
-    """Only the files of a request are read and written for it; see `Parameter`."""
+def test_file_parameters_must_declare_their_use() -> None:
+    """A request may only read and write its own files; see `Parameter`."""
     with pytest.raises(TypeError):
 
         @operation("leak", act="organize")
@@ -244,7 +244,7 @@ def test_a_parameter_that_names_a_file_says_what_for() -> None:
                 assert parameter.option.file is not None, (one.name, parameter.name)
 
 
-def test_every_route_is_described_and_shell_operations_are_kept_by_whole_name(api: Api, tokens: dict[str, str]) -> None:
+def test_routes_are_described_and_cli_only_operations_refused(api: Api, tokens: dict[str, str]) -> None:
     described = api.get("openapi.json", tokens["viewer"])
     paths = described["paths"]
     assert {"get", "post"} == set(paths["/api/v1/leaderboard"]) and "get" not in paths["/api/v1/judgments/set"]
@@ -252,7 +252,7 @@ def test_every_route_is_described_and_shell_operations_are_kept_by_whole_name(ap
     assert {"type": "string"} in measure["schema"]["anyOf"]
     names = [one["operationId"] for path in paths.values() for one in path.values()]
     assert len(names) == len(set(names))
-    # `restore` puts a file in the place of a project; `bank restore` is a version of the bank like any other.
+    # `restore` replaces a project file and needs the command line; `bank restore` only saves a bank version.
     codes = {
         path: json.loads(api.ask("POST", f"/api/v1/{path}", tokens["organizer"], {})[1])["code"]
         for path in (
@@ -272,7 +272,7 @@ def test_every_route_is_described_and_shell_operations_are_kept_by_whole_name(ap
     }
 
 
-def test_a_token_may_ask_so_often_in_a_minute(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_requests_per_minute_are_limited(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_LIMIT_REQUESTS", "3")
     visitor = Visitor(project, "token x", "counted here")
     for _ in range(3):
@@ -282,6 +282,6 @@ def test_a_token_may_ask_so_often_in_a_minute(project: Project, monkeypatch: pyt
     check_rate(visitor, now=120.0)
 
 
-def test_tokens_are_for_organizers() -> None:
+def test_only_organizers_manage_tokens() -> None:
     assert ACTS["manage people"].role == "organizer"
     assert {one.act for one in every_operation() if one.name.startswith("tokens ")} == {"manage people"}

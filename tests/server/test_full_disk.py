@@ -1,4 +1,4 @@
-"""A full disk of the server: requests that write are refused in a sentence and change nothing; reading goes on."""
+"""Full disks of the server: writing requests are refused and change nothing; reading continues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORM = {"Content-Type": "multipart/form-data; boundary=b"}
 
 @contextmanager
 def full_disk(process: int) -> Iterator[None]:
-    """No file of a process may grow beyond a few bytes: the system refuses that as a full disk does."""
+    """Limit file sizes of a process to a few bytes, which the system refuses like a full disk."""
     before = resource.prlimit(process, resource.RLIMIT_FSIZE)
     resource.prlimit(process, resource.RLIMIT_FSIZE, (50, before[1]))
     try:
@@ -31,7 +31,7 @@ def full_disk(process: int) -> Iterator[None]:
 
 
 def form(lines: int) -> bytes:
-    """An import of a run."""
+    """Return a form that imports a run."""
     run = "".join(f"q1 Q0 q1p{rank} {rank} {lines - rank} new\n" for rank in range(1, lines + 1))
     return (
         f'--b\r\nContent-Disposition: form-data; name="kind"\r\n\r\nruns\r\n'
@@ -39,8 +39,8 @@ def form(lines: int) -> bytes:
     ).encode()
 
 
-def test_a_request_that_meets_a_full_disk_is_refused_and_changes_nothing(held: dict[str, Path]) -> None:
-    """Changes, files that are sent in memory and through the disk, exports, a backup, and commands of a shell."""
+def test_request_on_full_disk_is_refused_and_changes_nothing(held: dict[str, Path]) -> None:
+    """Try changes, small and large uploads, exports, a backup, and commands of the command line."""
     api = Api(held["placed"])
     made = api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": "unused", "role": "organizer"})[1]
     token = made.decode().strip()
@@ -70,7 +70,7 @@ def test_a_request_that_meets_a_full_disk_is_refused_and_changes_nothing(held: d
         ):
             code, content = api.send(name, given, api.door.token)
             assert code == 1 and content.count(b"exam:") == 1 and b"disk" in content, content
-        # What only reads is done, also for a token whose use cannot be noted.
+        # Reading works even for a token whose use cannot be recorded.
         for shown in api.door.token, token:
             assert api.ask("GET", "/api/v1/leaderboard?measure=AP", shown)[0] == 200
         assert api.ask("GET", "/healthz")[0] == 200

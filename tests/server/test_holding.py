@@ -1,4 +1,4 @@
-"""Projects that a server holds open, its health, and its end."""
+"""Projects held open by a server, its health, and its shutdown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.made.requests import requested
 
 @pytest.fixture
 def projects(apart: Path, tmp_path: Path) -> Iterator[dict[str, Path]]:
-    """A project of ann, one of ann and bob, one of nobody, and two files that are none."""
+    """A project of ann, one of ann and bob, one without members, and two files that are not projects."""
     found = {}
     for name, people in (("hers", ["ann"]), ("theirs", ["ann", "bob"]), ("nobodys", [])):
         found[name] = Path(shutil.copy(apart, tmp_path / f"{name}.duckdb"))
@@ -50,12 +50,12 @@ def projects(apart: Path, tmp_path: Path) -> Iterator[dict[str, Path]]:
     close_all_projects()
 
 
-def test_one_is_told_of_the_projects_alone_in_which_one_has_a_role(projects: dict[str, Path]) -> None:
+def test_only_projects_with_a_role_are_listed(projects: dict[str, Path]) -> None:
     def told(name: str) -> list[str]:
         return list(projects_with_role(projects, f"{name}@x.org"))
 
     assert (told("ann"), told("bob"), told("eve")) == (["hers", "theirs"], ["theirs"], [])
-    # What is said at a shell counts from the next look on, and so does what is said while the server has it open.
+    # Role changes count from the next listing, whether made by commands or while the server holds the project.
     project = open_project(projects["hers"])
     set_member(project, "eve@x.org", "viewer", "shell")
     project.close()
@@ -64,14 +64,14 @@ def test_one_is_told_of_the_projects_alone_in_which_one_has_a_role(projects: dic
     remove_member(held, "bob@x.org", "shell")
     change_member(held, "ann@x.org", "shell", role="organizer")
     assert (told("ann"), told("bob"), told("eve")) == (["hers", "theirs"], [], ["hers"])
-    # Nothing is opened by looking: whoever is at a shell can work with it.
+    # Listing does not open the project, so commands can still use it.
     project = open_project(projects["hers"])
     remove_member(project, "eve@x.org", "shell")
     assert told("eve") == []
     project.close()
 
 
-def test_a_server_is_well_as_long_as_its_file_exists(
+def test_server_is_healthy_only_while_its_project_is_usable(
     apart: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def looked(check: Callable[[], None] = lambda: None) -> tuple[int, dict[str, object]]:
@@ -89,16 +89,16 @@ def test_a_server_is_well_as_long_as_its_file_exists(
         def refuse() -> None:
             raise InputError("no-login", "Nobody can log in.", "Say with whom.")
 
-        # What the screens need beside the projects is looked at, too.
+        # Health also covers requirements of the screens.
         caplog.clear()
-        # Why is for the log, once: everybody may ask.
+        # The reason is logged once and not returned, because anyone may ask.
         assert looked(refuse) == looked(refuse) == (503, NOT_WELL)
         (record,) = caplog.records
         assert "Nobody can log in. Say with whom." in record.getMessage()
-        # The file is closed and opened again, of which nobody has to know.
+        # The file is reopened without affecting health.
         break_database(project)
         assert looked()[0] == 200 and len(project.reopenings) == 1
-        # It refuses all further work: there is no file any more that could be opened.
+        # All further work fails, because the file can no longer be opened.
         content = path.read_bytes()
         break_database(project)
         path.write_bytes(b"nothing of it" * 1000)
@@ -106,7 +106,7 @@ def test_a_server_is_well_as_long_as_its_file_exists(
             status, said = looked()
             assert (status, said) == (503, NOT_WELL)
         assert "some.duckdb" in caplog.text
-        # Whoever had a role is told of it all the same, and what is wrong when they come.
+        # Members still see the project listed, and get the error on opening it.
         assert list(projects_with_role({"some": path}, "ann@x.org")) == ["some"]
         path.write_bytes(content)
         assert looked()[0] == 200
@@ -114,7 +114,7 @@ def test_a_server_is_well_as_long_as_its_file_exists(
         close_all_projects()
 
 
-def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path, tmp_path: Path) -> None:
+def test_signal_ends_running_commands_and_then_the_server(planned: Path, tmp_path: Path) -> None:
     path = tmp_path / "some.duckdb"
     path.write_bytes(planned.read_bytes())
     heard: list[int] = []
@@ -145,14 +145,14 @@ def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path,
         assert heard == [signal.SIGTERM] and signal.getsignal(signal.SIGTERM) is ours
         state, graded, total, message = project.rows("SELECT state, done, total, message FROM jobs")[-1]
         assert (state, graded) == ("cancelled", asked) and asked < total
-        # Nobody pressed anything.
+        # The message names the server, because no person cancelled the job.
         assert message.startswith("The server was stopped.")
     finally:
         signal.signal(signal.SIGTERM, known)
         project.close()
 
 
-def test_a_signal_ends_a_command_that_waits_for_a_batch_and_the_batch_goes_on(planned: Path, tmp_path: Path) -> None:
+def test_signal_ends_command_waiting_for_batch_but_not_the_batch(planned: Path, tmp_path: Path) -> None:
     path = tmp_path / "some.duckdb"
     path.write_bytes(planned.read_bytes())
 
@@ -162,7 +162,7 @@ def test_a_signal_ends_a_command_that_waits_for_a_batch_and_the_batch_goes_on(pl
         with stop_commands_on_signal():
             RunningOperation(
                 OperationRequest(*requested(words), project, "ann", owner=True),
-                # From now on it has nothing more to say.
+                # After this line the command only waits for the batch.
                 lambda _, content: os.kill(os.getpid(), signal.SIGTERM) if b"1 validating" in content else None,
                 lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),
             )
@@ -185,8 +185,8 @@ def at_once(one: socket.socket) -> bool:
     return bool(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 
 
-def test_what_is_accepted_later_sends_at_once_and_all_else_stays_as_it_is() -> None:
-    # As the app's server makes its own: asyncio would see to a socket whose protocol is named.
+def test_only_accepted_connections_send_at_once() -> None:
+    # The app's server creates its socket like this; asyncio handles only sockets with a named protocol.
     with socket.socket() as listening, socket.socket() as client:
         listening.bind(("localhost", 0))
         listening.listen()

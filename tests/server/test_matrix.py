@@ -1,4 +1,4 @@
-"""The table of roles: every screen, command and route, and all that a viewer tries by the API."""
+"""Permissions of roles on every screen, command and route, and attempts of a viewer through the API."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tests.server.api import Api
 from tests.server.conftest import made_tokens
 
 FOR_EVERY_TOKEN = ("GET openapi.json", "GET door", "POST run/{number}", "DELETE run/{number}")
-"""What says nothing of a project but its name, or is about what the same token asked for."""
+"""Routes that reveal only the project's name or concern only the token's own requests."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A route that can be asked.
+    """A route of the API.
 
     Args:
-        path: after /api/v1/.
-        act: what it comes to; None where every token will do.
-        command: the words after `exam` of the command that it gives; empty where it gives none.
+        path: the path after /api/v1/.
+        act: the action that the route performs; None if every token may use it.
+        command: the words of its command after `exam`; empty if it runs no command.
     """
 
     method: str
@@ -40,7 +40,7 @@ class Way:
 
 
 def ways() -> list[Way]:
-    """Every route of the API."""
+    """Return every route of the API."""
     stated: list[tuple[str, ActName | None]] = [(route, None) for route in FOR_EVERY_TOKEN]
     stated += [(route, act) for act, rule in ACTS.items() for route in rule.routes]
     found: list[Way] = []
@@ -52,19 +52,19 @@ def ways() -> list[Way]:
             continue
         path = one.name.replace(" ", "/")
         methods = ("GET", "POST") if one.may_read else ("POST",)
-        # To list the jobs is to GET them: to POST one is to begin one.
+        # GET lists the jobs, but POST starts a job.
         taken = {(way.method, way.path) for way in found}
         found += [Way(method, path, one.act, one.name) for method in methods if (method, path) not in taken]
     return found
 
 
 SECRETS = (b"A?", b"B?")
-"""The questions."""
+"""The texts of the questions."""
 
 
 @pytest.fixture(scope="module")
 def peopled(apart: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A project with somebody of each role, who is called after it."""
+    """A project with one member per role, named after the role."""
     project = open_project(shutil.copy(apart, tmp_path_factory.mktemp("peopled") / "some.duckdb"))
     for role in reversed(ROLES):
         set_member(project, f"{role}@x.org", role, "shell")
@@ -76,7 +76,7 @@ def includes(role: Role, act: str) -> bool:
     return ROLES.index(role) >= ROLES.index(ACTS[act].role)  # type: ignore[index]
 
 
-def test_every_screen_command_and_route_keeps_to_the_table(api: Api, tokens: dict[str, str], peopled: Project) -> None:
+def test_screens_commands_and_routes_follow_role_table(api: Api, tokens: dict[str, str], peopled: Project) -> None:
     wrong = []
     for role in ROLES:
         token, person, included = tokens[role], peopled.acting_as(f"{role}@x.org"), set[str]()
@@ -89,9 +89,9 @@ def test_every_screen_command_and_route_keeps_to_the_table(api: Api, tokens: dic
             if way.act is None or way.act in included:
                 continue
             if includes(role, way.act) and way.command and way.method == "POST":
-                # Of what a role includes one route and its command will do for each act.
+                # For permitted actions, one route and its command per action are enough.
                 included.add(way.act)
-            # Whoever may is told that there is no such parameter: nothing is done.
+            # Permitted requests fail because of the unknown parameter, so nothing is changed.
             path = f"/api/v1/{way.path}" + ("?nonsense=1" if way.method == "GET" else "")
             said = [api.ask(way.method, path, token, {"nonsense": 1} if way.method == "POST" else None)]
             if way.command and way.method == "POST":
@@ -102,8 +102,8 @@ def test_every_screen_command_and_route_keeps_to_the_table(api: Api, tokens: dic
     assert wrong == []
 
 
-def test_no_hostile_value_reads_a_path_or_breaks_a_command(held: dict[str, Path], canary: Path) -> None:
-    """Each parameter of each command as an organizer sends it, and some as the other roles do."""
+def test_hostile_values_reach_no_path_and_break_no_command(held: dict[str, Path], canary: Path) -> None:
+    """Send every attack as an organizer, and every fifth attack as the other roles too."""
     api = Api(held["attacked"])
     tokens, wrong = made_tokens(api), []
     paths = [str(canary / "secret.txt"), f"{'../' * 15}{str(canary / 'secret.run')[1:]}"]
@@ -125,15 +125,15 @@ def test_no_hostile_value_reads_a_path_or_breaks_a_command(held: dict[str, Path]
             wrong += [(way.path, content)] if hostile.SECRET.encode() in content else []
     assert wrong == []
     assert canary.with_name("canary.touched").read_text() == ""
-    # Also what opens files without Python, as the database does, reads and makes none.
+    # Code that opens files without Python, such as the database, must not access the folder either.
     after = {path: path.stat() for path in (canary, *canary.iterdir())}
     assert [(path, at.st_atime_ns, at.st_mtime_ns) for path, at in after.items()] == [
         (path, at.st_atime_ns, at.st_mtime_ns) for path, at in before.items()
     ]
 
 
-def test_every_route_of_the_server_has_its_row() -> None:
-    """A new route stands in the table `ACTS`, or among those for every token, or is that of an operation."""
+def test_every_route_is_in_permission_table() -> None:
+    """Every route belongs to an entry of `ACTS`, to every token, or to an operation."""
     served = {
         f"{method} {path.removeprefix(PREFIX + '/')}"
         for route in make_api().routes
@@ -202,7 +202,7 @@ SENT: dict[str, tuple[str, dict[str, object], dict[str, object]]] = {
 }
 
 
-def test_a_viewer_cannot_get_at_a_question_by_the_api(api: Api, tokens: dict[str, str]) -> None:
+def test_viewer_cannot_get_questions_through_api(api: Api, tokens: dict[str, str]) -> None:
     found = []
     assert len(ASKED) + len(SENT) >= 49
     for name, (method, path, body, headers) in ASKED.items():
@@ -212,6 +212,6 @@ def test_a_viewer_cannot_get_at_a_question_by_the_api(api: Api, tokens: dict[str
         _, content = api.send(operation, given, tokens["viewer"], shell)
         found += [name for secret in SECRETS if secret in content]
     assert found == []
-    # It is there to be found.
+    # An organizer gets the questions, so they could have leaked.
     assert SECRETS[0] in api.ask("GET", BANK, tokens["organizer"])[1]
     assert SECRETS[0] in api.send("bank list", {}, tokens["organizer"])[1]

@@ -1,4 +1,4 @@
-"""Calls of models for people and tokens: who may spend, and how much in a day."""
+"""Spending on model calls: permissions of roles, and daily limits of tokens."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.made.requests import requested
 from tests.server import hostile
 
 ENDPOINT = ("model", "base_url", "back_end", "grader_name")
-"""Parameters that choose what is asked."""
+"""Parameters that choose the model."""
 
 
 @pytest.fixture
 def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EndpointServer]:
-    """An endpoint that the owner offers to everybody."""
+    """An endpoint that the owner offers to all people."""
     with EndpointServer() as server:
         offered = tmp_path / "endpoints.json"
         offered.write_text(json.dumps({"endpoints": {"here": {"base_url": server.url}}}), encoding="utf-8")
@@ -51,7 +51,7 @@ def token(project: Project, name: str, role: str) -> Project:
 
 
 def run(project: Project, words: Sequence[str]) -> tuple[int, bytes]:
-    """The exit code of a command that a token gives, and what it printed."""
+    """Run a command for a token and return its exit code and output."""
     operation, given = requested(words)
     return ask(project, operation, given, as_json="--json" in words)
 
@@ -73,7 +73,7 @@ def ask(
     return codes[0], bytes(said)
 
 
-def test_no_command_asks_a_model_for_a_token_that_cannot_spend(project: Project, endpoint: EndpointServer) -> None:
+def test_models_are_not_called_for_tokens_that_cannot_spend(project: Project, endpoint: EndpointServer) -> None:
     asking = {"model": "m", "base_url": endpoint.url, "back_end": "openai"}
     wanted = {**asking, "grader_name": "self-rating", "question_id": "q1/a", "query_id": "q1", "patience": "0"}
     tried = 0
@@ -99,19 +99,19 @@ def test_no_command_asks_a_model_for_a_token_that_cannot_spend(project: Project,
     assert code == 0 and len(endpoint.seen) == 1, said
 
 
-def test_what_asks_a_model_is_no_act_of_reading() -> None:
+def test_commands_that_call_models_need_an_organizer() -> None:
     for command in ("graders test", "proposals answer-key", "generate", "grade", "examinees run", "items generate"):
         rule = ACTS[find_operation(command).act]  # type: ignore[union-attr]
         assert rule.role == "organizer" and rule.writes
 
 
-def test_a_token_has_daily_calls(project: Project, endpoint: EndpointServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_calls_are_limited(project: Project, endpoint: EndpointServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_LIMIT_CALLS", "3")
     model = ["--grader=self-rating", "--model=m", f"--base-url={endpoint.url}"]
     trial = ["graders", "test", *model, "--question=q1/a"]
     first, second = token(project, "first", "organizer"), token(project, "second", "organizer")
     assert [run(first, trial)[0] for _ in range(2)] == [0, 0]
-    # A job of the same token has what is left of the day; it ends in order, and can go on tomorrow.
+    # A job of the same token may use the remaining calls of the day and then stops in an orderly way.
     code, said = run(first, ["grade", "--json", "--concurrency=1", *model])
     assert code == 0 and json.loads(said.splitlines()[-1])["state"] == "stopped", said
     assert len(endpoint.seen) == 3

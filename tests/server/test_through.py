@@ -1,4 +1,4 @@
-"""Commands whose project a server has open go through it, and do and print what they would without it."""
+"""Commands on served projects: they go through the server, with the same effects and output."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def said(path: Path, words: Sequence[str], capture: Capture) -> Said:
     return code, told.out, told.err
 
 
-def test_where_nobody_reads_on_the_command_ends_without_a_word(held: dict[str, Path]) -> None:
+def test_command_ends_silently_if_output_pipe_is_closed(held: dict[str, Path]) -> None:
     unread, output = os.pipe()
     os.close(unread)
     main = "from exam_workbench.cli import main; main()"
@@ -56,14 +56,14 @@ def test_where_nobody_reads_on_the_command_ends_without_a_word(held: dict[str, P
 
 @pytest.fixture(scope="module")
 def read_elsewhere(apart: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A project that another process reads all the time, so that nobody can write to it."""
+    """A project that another process keeps open for reading, so that it cannot be written."""
     path = Path(shutil.copy(apart, tmp_path_factory.mktemp("read") / "some.duckdb"))
     with held_elsewhere(path, "read"):
         yield path
 
 
-# A grader would be loaded twice for a line of the one; each backup of the other has another name; and the project has
-# too few systems to compare graders.
+# Excluded: `graders test` would load a grader twice, each backup has another name, and `audit graders` needs
+# more systems than the project has.
 @pytest.mark.parametrize(
     "command",
     [
@@ -72,7 +72,7 @@ def read_elsewhere(apart: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         if one.may_read and one.name not in ("graders test", "backup", "audit graders")
     ],
 )
-def test_reading_prints_the_same_through_a_server(
+def test_reading_prints_the_same_through_server(
     read_elsewhere: Path, held: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture, command: str
 ) -> None:
     set_patience(monkeypatch, 0.0)
@@ -85,7 +85,7 @@ def test_reading_prints_the_same_through_a_server(
     assert said(held["read"], words, capsysbinary) == here
 
 
-def test_a_server_of_another_version_is_not_asked(
+def test_server_of_another_version_is_refused(
     held: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture
 ) -> None:
     monkeypatch.setattr(opening, "__version__", "0.0.1")
@@ -94,11 +94,11 @@ def test_a_server_of_another_version_is_not_asked(
     assert (code, output, [error.code for error in failures]) == (1, b"", ["version-mismatch"])
 
 
-def test_qrels_are_exported_through_a_server(
+def test_qrels_are_exported_through_server(
     apart: Path, changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    # What is exported is on record: the others go on with the one that has nothing more than what is served.
+    # Exports are recorded, so this test uses its own copy and leaves `apart` unchanged.
     own = shutil.copy(apart, tmp_path / "some.duckdb")
     here = said(own, ["export", "qrels", "-o", "here.txt"], capsysbinary)
     there = said(changed, ["export", "qrels", "-o", "there.txt"], capsysbinary)
@@ -112,7 +112,7 @@ def test_qrels_are_exported_through_a_server(
     assert refused[0] == 2 and b"nowhere/there.txt" in refused[2]
 
 
-def test_files_and_guidelines_go_through_a_server(
+def test_files_and_guidelines_go_through_server(
     changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -144,7 +144,7 @@ def test_files_and_guidelines_go_through_a_server(
 
     assert set_from("mine.txt") == 0 and shown() == b"Read first."
     assert set_from("-", "Then judge: é.".encode()) == 0 and shown() == "Then judge: é.".encode()
-    # What cannot be read changes nothing.
+    # Unreadable input changes nothing.
     assert [set_from(name, b"\xe9") for name in ("missing.txt", "latin.txt", "-", ".")] == [2] * 4
     assert shown() == "Then judge: é.".encode()
     assert set_from("-") == 0 and shown() == b""
@@ -154,7 +154,7 @@ def test_files_and_guidelines_go_through_a_server(
     assert code == 2 and b"outcomes" in told and b"FOLDER/*.parquet" in told and b"/tmp" not in told
 
 
-def test_stale_doors_lead_nowhere_and_guidelines_need_no_server(
+def test_stale_connection_files_are_ignored_and_guidelines_need_no_server(
     apart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture
 ) -> None:
     path = tmp_path / "some.duckdb"
@@ -179,14 +179,14 @@ def test_stale_doors_lead_nowhere_and_guidelines_need_no_server(
     assert said(path, ["guidelines", "show"], capsysbinary)[1].strip() == b"Read first."
 
 
-def test_a_copied_door_does_not_lead_changes_to_the_original(tmp_path: Path) -> None:
+def test_copied_connection_file_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "some.duckdb"
     path.write_bytes(b"a project")
     made = make_door(path, "http://127.0.0.1:9")
     assert find_door(path) == made is not None
     copies = shutil.copytree(tmp_path, tmp_path / "copies")
     assert door_file(copies / path.name).exists() and find_door(copies / path.name) is None
-    # It is the same project still where its folder gets another name, or something was put back in its place.
+    # The project is still the same if its folder is renamed or its file is replaced.
     assert find_door(tmp_path.rename(tmp_path.with_name("moved")) / path.name) == made
     tmp_path.with_name("moved").rename(tmp_path)
     path.unlink()
@@ -194,7 +194,7 @@ def test_a_copied_door_does_not_lead_changes_to_the_original(tmp_path: Path) -> 
     assert find_door(path) == made
 
 
-def test_a_killed_server_loses_nothing(apart: Path, tmp_path: Path, capsysbinary: Capture) -> None:
+def test_killed_server_loses_nothing(apart: Path, tmp_path: Path, capsysbinary: Capture) -> None:
     path = tmp_path / "some.duckdb"
     path.write_bytes(apart.read_bytes())
     process = serve(path)
@@ -210,21 +210,21 @@ def test_a_killed_server_loses_nothing(apart: Path, tmp_path: Path, capsysbinary
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """SIGINT interrupts this process, also if the tests run in the background of a shell, which ignores it."""
+    """Let SIGINT interrupt this process, even if a background shell made it ignore SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
-def test_ctrl_c_ends_a_job_in_the_server_and_keeps_its_grades(
+def test_ctrl_c_ends_server_job_and_keeps_its_grades(
     held: dict[str, Path], capsysbinary: Capture, interruptible: None
 ) -> None:
-    """The process gets SIGINT while the server asks a model for it."""
+    """The process gets SIGINT while the server calls a model for it."""
 
     def slowly(seen: Seen) -> Reply:
         if len(server.seen) == 3:
             os.kill(os.getpid(), signal.SIGINT)
-        # A busy machine may take seconds to pass the interrupt on: the job must not be over before.
+        # A busy machine may take seconds to deliver the interrupt, and the job must not finish before.
         return replace(well(seen), delay=0.3)
 
     with EndpointServer(slowly) as server:
@@ -232,7 +232,7 @@ def test_ctrl_c_ends_a_job_in_the_server_and_keeps_its_grades(
         code, _, told = said(held["stopped"], ["grade", *grader], capsysbinary)
         asked = len(server.seen)
         assert code == 1 and told.count(f" {asked} ".encode()) == 2, told
-        # The job is over, and what is missing is just what was not asked.
+        # The job has ended, and only the pairs without a call are missing.
         door = find_door(held["stopped"])
         assert door is not None
         job = Api(held["stopped"]).get("jobs/current", door.token)
@@ -251,16 +251,16 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def on_record(path: Path, capture: Capture) -> tuple[int, int]:
-    """Numbers of the publications and of the actions on record."""
+    """Return the number of publications and the number of the latest action."""
     published = json.loads(said(path, ["publications", "--json"], capture)[1])["publications"]
     (newest,) = json.loads(said(path, ["activity", "--limit", "1", "--json"], capture)[1])["acts"]
     return len(published), int(newest["number"])
 
 
-def test_a_file_that_cannot_be_placed_is_not_recorded(
+def test_file_that_cannot_be_written_is_not_recorded(
     held: dict[str, Path], elsewhere: Path, capsysbinary: Capture
 ) -> None:
-    """Each export through the server: refused places leave no record, and one that is written leaves one record."""
+    """Each export through the server leaves no record if its path is refused, and one if it is written."""
     path = held["placed"]
     publish = ["export", "qrels", "--save-manifest"]
     assert said(path, [*publish, "kept.json", "-o", "kept.qrels"], capsysbinary)[0] == 0
@@ -292,7 +292,7 @@ def test_a_file_that_cannot_be_placed_is_not_recorded(
     assert Path("new0.qrels").read_bytes() == Path("kept.qrels").read_bytes() == Path("new4").read_bytes() != b""
 
 
-def test_only_the_caller_confirms_files_and_leaves_no_record_if_it_disappears(
+def test_only_caller_confirms_files_and_vanishing_leaves_no_record(
     held: dict[str, Path], capsysbinary: Capture
 ) -> None:
     path = held["placed"]
@@ -300,7 +300,7 @@ def test_only_the_caller_confirms_files_and_leaves_no_record_if_it_disappears(
     token = api.ask("POST", "/api/v1/tokens/add", api.door.token, {"name": "other", "role": "organizer"})[1]
     assert api.ask("GET", "/api/v1/status", token.decode().strip())[0] == 200
     given = {"what": "qrels", "output": "qrels", "save_manifest": "manifest"}
-    # A token confirms nothing: its answer is all that there is.
+    # An export with a token needs no confirmation, because the response contains the files.
     assert api.send("export", given, token.decode().strip(), {"number": "its own"})[0] == 0
     published = on_record(path, capsysbinary)[0]
     assert published == before[0] + 1
@@ -319,12 +319,12 @@ def test_only_the_caller_confirms_files_and_leaves_no_record_if_it_disappears(
             assert json.loads(answer.read().splitlines()[-1])["exit"] == (end == "DELETE")
         connection.close()
         answer.close()
-        # The next change waits for the end of this one.
+        # The next change waits until this export has ended.
         assert said(path, ["judgments", "set", "q1", "q1p1", "0"], capsysbinary)[0] == 0
         assert on_record(path, capsysbinary)[0] == published + 1, end
 
 
-def test_an_unconfirmed_file_is_not_recorded(attacked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unconfirmed_file_is_not_recorded(attacked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operation_runs, "PLACING_SECONDS", 0.0)
     project = open_project(Path(shutil.copy(attacked, tmp_path / "some.duckdb")))
     before, over, codes, given = project.version(), threading.Event(), list[int](), list[str]()

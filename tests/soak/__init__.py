@@ -1,1 +1,1 @@
-"""A soak test: persons act at random in a served project, with checks after every round."""
+"""A soak test: people act at random in a served project, with checks after every round."""

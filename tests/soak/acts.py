@@ -1,4 +1,4 @@
-"""The acts of a person, by name. Add an act for each new function of a screen."""
+"""The actions of a person, by name. Add an action for each new function of a screen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENDED = re.compile(r"^Last (job|trial) (done|cancelled)")
 
 
 class Act(NamedTuple):
-    """A function that does an act and describes it, or raises NotNow; its likelihood; its screen, any for None."""
+    """An action: a function that does and describes it or raises NotNow, its likelihood, its screen (None for any)."""
 
     do: Callable[[Person], str]
     weight: float
@@ -41,7 +41,7 @@ def act(weight: float, screen: str | None = None) -> Callable[[Callable[[Person]
 
 
 def shown_questions(person: Person) -> dict[str, tuple[str, float, bool]]:
-    """Text, weight and activity of the questions on the screen, by id."""
+    """Return text, weight and active state of the questions on the screen, by id."""
     rows = person.page.locator("[data-question]").evaluate_all(
         """rows => rows.map(row => [row.dataset.question, row.querySelector('textarea').value,
           Number(row.querySelector('input[type=number]').value), row.querySelector('[data-key=active]').checked])"""
@@ -60,7 +60,7 @@ def edit(person: Person) -> str:
     key, name = person.random.choice(possible), person.random.choice(("text", "text", "text", "weight", "active"))
     row, value = person.page.locator(f"[data-question={json.dumps(key)}]"), None
     if name == "text":
-        # Sometimes a text that was graded before.
+        # Sometimes reuse a text that was graded before.
         old = person.random.choice(list(known["saved"].values())).text
         again = old not in (None, "", questions[key].text) and person.random.random() < 0.2
         value = old if again else person.sign("What is it?")
@@ -144,7 +144,7 @@ def open_passage(person: Person) -> str:
 
 
 def _place(person: Person) -> str:
-    """The query and the passage that are open."""
+    """Return the open query and passage."""
     asked = parse_qs(urlsplit(person.page.url).query)
     if not {"query", "passage"} <= asked.keys():
         raise NotNow

@@ -39,7 +39,7 @@ KEPT = {
     f"(FROM grades SEMI JOIN {ENDED})": "job_key",
     f"(FROM failures SEMI JOIN {ENDED})": "job_key",
 }
-"""Tables whose rows never change once they are written, with their order."""
+"""Tables whose rows never change after they are written, with the key that orders them."""
 
 
 def known(project: Project, author: str) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def known(project: Project, author: str) -> dict[str, Any]:
 
 
 def acts(project: Project, author: str, after: int) -> list[str]:
-    """Return the acts of a person in the log after a key, without those of jobs."""
+    """Return the actions of a person in the log after a key, without those of jobs."""
     rows = project.rows("SELECT act FROM activity WHERE author = ? AND activity_key > ?", [author, after])
     return [act for (act,) in rows if not act.startswith("job ")]
 

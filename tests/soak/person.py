@@ -32,7 +32,7 @@ Fields = dict[str, dict[str, Any]]
 
 
 class NotNow(Exception):
-    """Raised if an act is not possible at present; the person then does another one."""
+    """Raised if an action is not possible now; the person then tries another."""
 
 
 class Broken(AssertionError):
@@ -72,10 +72,10 @@ class Person:
     """A person with a browser of their own.
 
     Attributes:
-        random: set for each act from the seed, the name and the number of the round.
+        random: set for each action from the seed, the name and the number of the round.
         exclusive: whether no other person works in the project.
-        expected: acts that the log must have after this round.
-        warned: whether an act of this round may show an error on the screen.
+        expected: actions that the log must have after this round.
+        warned: whether an action of this round may show an error on the screen.
     """
 
     def __init__(self, name: str, context: BrowserContext, address: str, facts_port: int, project: Path) -> None:
@@ -95,7 +95,7 @@ class Person:
 
     def _watch(self, socket: WebSocket) -> None:
         """Count the runs of the screen that were requested, begun and ended."""
-        # Runs that were requested on a former connection do not end any more.
+        # Runs that were requested on an earlier connection never end.
         self._begun = self._drawn = self._asked
 
         def sent(frame: bytes | str) -> None:
@@ -184,7 +184,7 @@ class Person:
         """Run a command in the app and return its output.
 
         Args:
-            refused: whether a refusal means that the act is not possible.
+            refused: whether a refusal means that the action is not possible.
         """
         own = {"EXAM_PROJECT": str(self.project), "EXAM_AUTHOR": self.name}
         with SHELL, mock.patch.dict(os.environ, own):
@@ -195,5 +195,5 @@ class Person:
         return out.decode()
 
     def sign(self, text: str) -> str:
-        """Return a text that no other act has."""
+        """Return a text that is unique to this action."""
         return f"{text} ({self.name} {self.number})"

@@ -1,4 +1,4 @@
-"""Persons at work in rounds: all of them act at the same time, then every condition is checked."""
+"""People at work in rounds: all of them act at the same time, then every condition is checked."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from tests.soak.person import PATIENCE, Broken, NotNow, Person, hold
 
 NAMES = ("ann", "bob", "cleo", "dan", "eve", "finn")
 STAYS = 5
-"""Factor by which acts of the present screen are more likely."""
+"""Factor by which actions of the current screen are more likely."""
 KILL = 25
-"""In one of this many rounds the server is killed and started again."""
+"""The server is killed and restarted in one of this many rounds on average."""
 TRIES = 30
-"""Attempts to find a possible act."""
+"""Attempts to find a possible action."""
 ERRORS = "[data-testid=stException], [data-testid=stAlertContentError]"
 TROUBLE = re.compile(r"Traceback|WARNING|ERROR|Error:|Exception|INTERNAL|Uncaught")
 Seat = tuple[Person, ThreadPoolExecutor]
@@ -40,7 +40,7 @@ Seat = tuple[Person, ThreadPoolExecutor]
 
 
 class Soak:
-    """A served project, persons, and their rounds.
+    """A served project, people, and their rounds.
 
     Args:
         folder: for the project, the logs and the screenshots of a failure.
@@ -84,7 +84,7 @@ class Soak:
                 thread.submit(closing.close).result()
 
     def run(self, persons: int, minutes: float = 0.0, rounds: int = 0) -> None:
-        """Run persons for some minutes, or for some rounds.
+        """Run the actions of people for some minutes, or for some rounds.
 
         Raises:
             Broken: a condition does not hold; the folder has screenshots and the log.
@@ -110,7 +110,7 @@ class Soak:
                     self._all([seat], number, "check", partial(self._check, before=before))
 
     def _all(self, seats: list[Seat], number: int, what: str, do: Callable[[Person], object]) -> None:
-        """Run an action for all persons at the same time, and report the first failure."""
+        """Run a function for all people at the same time, and report the first failure."""
         doing = [thread.submit(do, person) for person, thread in seats]
         for (person, thread), future in zip(seats, doing, strict=True):
             if (error := future.exception()) is not None:
@@ -139,7 +139,7 @@ class Soak:
         raise Broken(f"No act was possible in {TRIES} tries")
 
     def _check(self, person: Person, before: dict[str, tuple[int, int]]) -> None:
-        """Check for errors, lost work, changes of the past, and differences between the screen and the project."""
+        """Check for errors, lost work, changed old rows, and differences between the screen and the project."""
         errors = person.page.locator(ERRORS).all_inner_texts()
         hold(not errors or person.warned, f"The screen shows an error: {errors}")
         hold(not person.page_errors, f"The browser reports errors: {person.page_errors}")
@@ -165,7 +165,7 @@ def _check_work(person: Person) -> None:
     """Check drafts, steps, versions, judgments and overrides of a person against the record of their work."""
     known, now = person.known(), person.unsaved.now
     for key, fields in list(now.items()):
-        # A draft that equals the bank does not count as one. What others save later replaces it.
+        # A draft that equals the bank is not kept, so later versions of other people replace it.
         kept = known["drafts"].get(key) or known["saved"].get(key)
         lost = {name: value for name, value in fields.items() if getattr(kept, name, None) != value}
         hold(not lost, f"Lost of the draft of {key}: {lost}; there is {kept}")

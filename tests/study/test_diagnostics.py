@@ -1,4 +1,4 @@
-"""What each question does equals what counting by hand gives, and what is not graded is not counted."""
+"""Diagnosis of questions: numbers against counting by hand, verdicts, and near-duplicates."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def share(flags: Sequence[bool]) -> float | None:
 def counted_by_hand(
     questions: list[Question], ratings: Ratings, runs: Runs, judged: Mapping[str, int], policy: Policy
 ) -> tuple[dict[str, dict], dict[str, set[str]], set[str], int]:
-    """Figures and strays by question id, uncovered, number of relevant: straight from the docstrings."""
+    """Count figures and strays by question id, uncovered passages and relevant ones from their definitions."""
     active = [q for q in questions if q.active and q.kind != "nugget" and q.weight != 0]
     positive = [q for q in active if q.weight > 0]
     rankings = [by_query.get("q1") for by_query in runs.values()]
@@ -87,10 +87,10 @@ def questions_at_random(dice: Random) -> list[Question]:
     ]
 
 
-# Shrinking a stream of dice takes minutes and tells nothing more.
+# Shrinking a random stream takes minutes and shows nothing more.
 @settings(max_examples=examples(4), phases=(Phase.generate,))
 @given(st.randoms(use_true_random=False))
-def test_figures_equal_counting_by_hand(dice: Random):
+def test_diagnosis_matches_counting_by_hand(dice: Random):
     pairs = [(wording, passage) for wording in WORDINGS[:-1] for passage in PASSAGES]
     ratings = {pair: dice.choice([None, 0, 1, 2, 3, 4, 5]) for pair in pairs if dice.random() < 0.7}
     runs = {
@@ -104,7 +104,7 @@ def test_figures_equal_counting_by_hand(dice: Random):
         project = new_project(Path(folder) / "p.duckdb")
         with project.transaction() as cursor:
             set_pool_depth(cursor, POOL_DEPTH, "tester")
-        # Questions that are not active make every wording known, so that all can be graded.
+        # Inactive questions register every wording, so that all can be graded.
         known = [Question(f"q1/known {w}", "q1", w, active=False) for w in WORDINGS[:-1]]
         fill(project, [*known, Question("q2/a", "q2", "A?")], ratings, runs, NO_NUGGETS)
         judge(project, {("q1", p): value for p, value in judged.items()} | {("q2", "p1"): 1})
@@ -146,14 +146,14 @@ def small(project: Project, questions: list[Question], ratings: Ratings) -> Proj
     return project
 
 
-def test_ungraded_and_failed_pairs_are_no_answers_and_no_refusals(project: Project):
+def test_ungraded_and_failed_pairs_are_not_counted(project: Project):
     small(project, [A, B], {("A?", "p0"): 5, ("A?", "p1"): 0, ("A?", "p2"): None})
     found = diagnosed(project).questions
     assert (found["q1/a"].graded, found["q1/a"].answered) == (0.2, 0.5)
     assert (found["q1/b"].graded, found["q1/b"].answered, found["q1/b"].verdict) == (0.0, None, "not graded")
 
 
-def test_a_relevant_passage_that_nobody_graded_is_not_called_uncovered(project: Project):
+def test_ungraded_relevant_passage_is_not_uncovered(project: Project):
     small(project, [A, B], {("A?", "p0"): 3})
     assert diagnosed(project).uncovered == ["p0"]
     grade(project, {("A?", "p1"): 1, ("B?", "p0"): 4})
@@ -161,7 +161,7 @@ def test_a_relevant_passage_that_nobody_graded_is_not_called_uncovered(project: 
     assert diagnosed(project, min_judgment=2).uncovered == []
 
 
-def test_an_avoid_question_covers_nothing_and_hides_no_gap(project: Project):
+def test_avoid_question_does_not_cover_passages(project: Project):
     small(project, [A, AVOID], {("A?", "p0"): 1, (AVOID.text or "", "p0"): 5, (AVOID.text or "", "p1"): 0})
     found = diagnosed(project)
     assert (found.uncovered, found.relevant) == (["p0"], 1)
@@ -170,7 +170,7 @@ def test_an_avoid_question_covers_nothing_and_hides_no_gap(project: Project):
     assert list(diagnosed(project).questions) == ["q1/x"]
 
 
-def test_a_negative_judgment_is_a_judgment(project: Project):
+def test_negative_judgment_counts_as_judgment(project: Project):
     """TREC CAR judges trash with -1 and -2."""
     small(project, [A], {("A?", p): 5 for p in ("p0", "p3", "p4")})
     found = diagnosed(project)
@@ -178,7 +178,7 @@ def test_a_negative_judgment_is_a_judgment(project: Project):
     assert [(stray.question, stray.passages) for stray in found.strays] == [(A, ["p3"])]
 
 
-def test_the_verdict_says_how_many_systems_answer(project: Project):
+def test_verdict_depends_on_share_of_answering_systems(project: Project):
     verdicts = {
         10: "universal", 9: "universal", 8: "separates lower down", 6: "separates lower down",
         5: "separates the top", 1: "separates the top", 0: "hard",
@@ -190,7 +190,7 @@ def test_the_verdict_says_how_many_systems_answer(project: Project):
         assert (found[f"q1/{n}"].systems, found[f"q1/{n}"].verdict) == (pytest.approx(n / 10), verdict)
 
 
-def test_of_the_questions_that_the_same_systems_answer_the_later_is_redundant_and_noise_is_unclear(project: Project):
+def test_later_of_alike_questions_is_redundant_and_noise_unclear(project: Project):
     answered = {"good": range(5), "again": range(5), "first three": range(3), "others": range(5, 10)}
     asked = [Question(f"q1/{name}", "q1", f"{name}?") for name in answered]
     ratings = {(f"{name}?", f"p{i}"): 5 * int(i in those) for name, those in answered.items() for i in range(10)}
@@ -206,7 +206,7 @@ def test_of_the_questions_that_the_same_systems_answer_the_later_is_redundant_an
 
 
 @pytest.mark.parametrize("skipped", ["zero", "ignore"])
-def test_every_place_gives_a_question_the_same_verdict(tmp_path: Path, skipped: Skipped):
+def test_verdict_is_the_same_in_diagnosis_and_bank_worth(tmp_path: Path, skipped: Skipped):
     dice = Random(7)
     asked = [
         Question(f"{q}/{i}", q, f"{q} {i}?", weight=dice.choice([-1, 1, 2])) for q in ("q1", "q2") for i in range(9)
@@ -230,14 +230,14 @@ def test_every_place_gives_a_question_the_same_verdict(tmp_path: Path, skipped: 
     project.close()
 
 
-def test_a_question_that_alone_covers_passages_shows_it(project: Project):
+def test_passages_covered_by_one_question_only_are_counted(project: Project):
     ratings = {("A?", "p0"): 5, ("A?", "p1"): 5, ("B?", "p0"): 5, ("B?", "p1"): 3}
     small(project, [A, B], ratings)
     assert {key: q.only_here for key, q in diagnosed(project).questions.items()} == {"q1/a": 0.5, "q1/b": 0.0}
     assert diagnosed(project, min_rating=3).questions["q1/a"].only_here == 0.0
 
 
-def test_without_judgments_only_what_needs_none_is_said(project: Project):
+def test_without_judgments_only_independent_numbers_are_given(project: Project):
     small(project, [A], {("A?", f"p{i}"): 5 for i in range(10)})
     found = diagnosed(project, source=None)
     one = found.questions["q1/a"]
@@ -245,13 +245,13 @@ def test_without_judgments_only_what_needs_none_is_said(project: Project):
     assert (found.strays, found.uncovered) == ([], [])
 
 
-def test_an_unknown_grader_is_refused(project: Project):
+def test_unknown_grader_is_refused(project: Project):
     small(project, [A], {("A?", "p0"): 5})
     with refusal("unknown-grader", "nobody"):
         diagnosed(project, grader="nobody")
 
 
-def test_the_summary_of_the_bank_follows_grades_and_saves(project: Project):
+def test_bank_summary_follows_grades_and_saves(project: Project):
     asked = [A, B, AVOID, Question("q1/c", "q1", "C?"), Question("q2/c", "q2", "A?")]
     small(project, asked, {("A?", f"p{i}"): 5 for i in range(10)})
     grade(project, {("B?", f"p{i}"): 0 for i in range(10)})
@@ -268,7 +268,7 @@ def test_the_summary_of_the_bank_follows_grades_and_saves(project: Project):
     assert bank_summary(project, Policy(bank_version=1), "assessors")["hard"] == 1
 
 
-def test_a_near_duplicate_names_the_nearest_active_question(monkeypatch: pytest.MonkeyPatch):
+def test_near_duplicate_names_nearest_active_question(monkeypatch: pytest.MonkeyPatch):
     cosines = {frozenset(pair): value for pair, value in {("0?", "1?"): 0.9, ("0?", "2?"): 0.95}.items()}
     asked: list[list[str]] = []
 
@@ -296,7 +296,7 @@ def test_no_question_is_a_near_duplicate_of_itself(questions: list[Question], mo
     assert near_duplicates(questions) == {}
 
 
-def test_a_query_without_passages_has_nothing_to_say_and_breaks_nothing(project: Project):
+def test_query_without_passages_has_empty_diagnosis(project: Project):
     small(project, [A, Question("q2/c", "q2", "A?")], {("A?", "p0"): 5})
     found = diagnose_questions(project, Policy(), "q2", bank.list_questions(project, query_id="q2"), "assessors")
     assert [(one.graded, one.answered, one.verdict) for one in found.questions.values()] == [(0.0, None, "not graded")]

@@ -1,4 +1,4 @@
-"""Evaluations of the same runs side by side: boards of a project beside scores from elsewhere."""
+"""Comparison of evaluations of the same runs: leaderboards of a project and imported score tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.made.projects import fill, grade, judge
 from tests.study.test_retriever_selection import BANK, JUDGMENTS, RATINGS, RUNS
 
 
-def test_boards_and_tables_from_elsewhere_choose_over_the_queries_that_all_have(project: Project) -> None:
+def test_leaderboards_and_score_tables_share_common_queries(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
     judge(project, JUDGMENTS)
     reteval = {"x": {"q1": 0.0, "q2": 0.0}, "y": {"q1": 1.0, "q2": None}, "z": {"q1": 0.0, "q2": 0.0}}
@@ -31,7 +31,7 @@ def test_boards_and_tables_from_elsewhere_choose_over_the_queries_that_all_have(
     assert same["people", "cover"] and not same["cover", "people"]
 
 
-def test_a_query_that_a_run_skipped_counts_as_the_policy_says(project: Project) -> None:
+def test_skipped_query_counts_as_in_policy(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS | {"x": {"q1": ["p1"]}})
     judge(project, JUDGMENTS)
     for skipped, value in (("zero", 0.0), ("ignore", None)):
@@ -40,14 +40,14 @@ def test_a_query_that_a_run_skipped_counts_as_the_policy_says(project: Project) 
         assert table["x"] == {"q1": 1.0, "q2": value}
 
 
-def test_judgments_and_every_grader_that_graded_are_offered_to_choose_by(project: Project) -> None:
+def test_judgments_and_graders_with_grades_are_offered(project: Project) -> None:
     assert boards_to_choose_by(project, 5) == {}
     fill(project, BANK, RATINGS, RUNS)
     judge(project, JUDGMENTS)
     with project.transaction() as cursor:
         for query in ("query q1", "query q2"):
             question_text_key(cursor, query)
-    # A judge of passages says 1 or 0 of each, and is asked no question of the bank.
+    # A direct grader rates each passage 1 or 0, without questions of the bank.
     binary = {("query q1", "p1"): 0, ("query q1", "p2"): 1, ("query q1", "p3"): 0, ("query q1", "p5"): 0}
     binary |= {("query q2", "p4"): 1, ("query q2", "p1"): 0}
     grade(project, binary, GraderSpec("binary judge", "direct", "m", max_rating=1))

@@ -1,4 +1,4 @@
-"""What the figures of leaderboards draw: boards on one scale, systems on two boards, queries of two systems."""
+"""Figures of leaderboards: leaderboards on one scale, systems on two leaderboards, queries of two systems."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ own = filled_project(fill_small)
 
 
 def board_of(scores: Mapping[str, float], error: float | None = 0.1) -> Leaderboard:
-    """A leaderboard without scores by query."""
+    """Return a leaderboard without scores by query."""
     ordered = sorted(scores.items(), key=lambda item: -item[1])
     systems = [System(run, score, error, 0, rank) for rank, (run, score) in enumerate(ordered, 1)]
     return Leaderboard("AP", "made", Policy(), systems, {})
 
 
-class TestBoardsToChooseFrom:
-    def test_name_min_ratings_only_where_they_matter(self, small: Project) -> None:
+class TestOfferedLeaderboards:
+    def test_min_ratings_are_named_only_if_they_matter(self, small: Project) -> None:
         names = list(offered_boards(small, ["AP", "nDCG@10", "EXAM-Cover"]))
         assert names == [
             *(f"EXAM AP ≥ {level}" for level in range(1, 6)),
@@ -86,7 +86,7 @@ class TestBoardsToChooseFrom:
             "assessors nDCG@10",
         ]
 
-    def test_hold_every_grader_with_grades_and_every_imported_board(self, own: Project) -> None:
+    def test_graders_with_grades_and_imports_are_offered(self, own: Project) -> None:
         grade(own, RATINGS, GraderSpec("second grader", "self-rating", "another"))
         with own.transaction() as cursor:
             write_board(cursor, Board("printed", "MAP", [BoardRow("good", 0.9), BoardRow("poor", 0.1)]))
@@ -97,7 +97,7 @@ class TestBoardsToChooseFrom:
         ]
         assert names[-1] == "printed (MAP)"
 
-    def test_include_shares_of_coverage_by_min_rating_and_rouge_once_for_all_graders(self, own: Project) -> None:
+    def test_coverage_is_offered_by_min_rating_and_rouge_once(self, own: Project) -> None:
         grade(own, RATINGS, GraderSpec("second grader", "self-rating", "another"))
         found = offered_boards(own, ["EXAM-Cover@20/pool", "ROUGE-1@20"])
         assert [name for name in found if "pool" in name][:2] == [
@@ -108,12 +108,12 @@ class TestBoardsToChooseFrom:
         wanted = BoardChoice("ROUGE-1@20", "exam", "test grader", 4)
         assert board_name(found, wanted) == "ROUGE-1@20"
 
-    def test_can_all_be_made(self, small: Project) -> None:
+    def test_all_offered_leaderboards_can_be_made(self, small: Project) -> None:
         for choice in offered_boards(small, [*PANEL_MEASURES, "alpha_nDCG@20"]).values():
             board = make_board(small, choice, Policy())
             assert {system.run for system in board.systems} == set(RUNS)
 
-    def test_follow_the_policy_in_all_that_they_leave_open(self, small: Project) -> None:
+    def test_unset_choices_follow_the_policy(self, small: Project) -> None:
         policy = Policy(min_rating=2, cutoff=1)
         assert make_board(small, BoardChoice("EXAM-Cover"), policy).measure == "EXAM-Cover@1"
         chosen = make_board(small, BoardChoice("AP", min_rating=5), policy)
@@ -121,10 +121,10 @@ class TestBoardsToChooseFrom:
         assert chosen.scores != leaderboard(small, "AP", "exam", policy).scores
 
 
-class TestThePanel:
+class TestLeaderboardPanel:
     OFFICIAL = board_of({"a": 0.8, "b": 0.6, "c": 0.4})
 
-    def test_scales_every_board_from_0_to_1_with_its_error_bars(self) -> None:
+    def test_leaderboards_are_scaled_from_0_to_1_with_error_bars(self) -> None:
         found = make_board_panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10}, error=5)}, "official")
         scaled = {(m.board, m.run): (m.scaled, m.low, m.high) for m in found.marks}
         assert scaled["official", "a"] == pytest.approx((1, 0.75, 1.25))
@@ -134,36 +134,36 @@ class TestThePanel:
         assert scaled["other", "c"] == pytest.approx((0, -0.25, 0.25))
         assert found.left_out == {}
 
-    def test_keeps_the_order_of_the_reference_and_the_scores_as_they_were(self) -> None:
+    def test_reference_order_and_scores_are_kept(self) -> None:
         found = make_board_panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10})}, "official")
         assert found.order == ["a", "b", "c"]
         assert [(m.run, m.place, m.score) for m in found.marks if m.board == "other"] == [
             ("a", 1, 20), ("b", 2, 30), ("c", 3, 10),
         ]  # fmt: skip
 
-    def test_an_unknown_error_is_a_bar_without_length(self) -> None:
+    def test_unknown_error_gives_bar_of_zero_length(self) -> None:
         found = make_board_panel(board_of({"a": 1, "b": 0}, error=None), {}, "official")
         assert all(m.low == m.scaled == m.high and m.std_error is None for m in found.marks)
 
-    def test_scales_over_the_systems_on_the_axis_and_says_who_is_missing(self) -> None:
+    def test_scaling_uses_shared_systems_and_reports_missing_ones(self) -> None:
         others = {"more": board_of({"a": 3, "b": 2, "c": 1, "z": 100}), "fewer": board_of({"a": 3, "b": 1})}
         found = make_board_panel(self.OFFICIAL, others, "official")
         assert {m.run: m.scaled for m in found.marks if m.board == "more"} == {"a": 1, "b": 0.5, "c": 0}
         assert mentions(found.left_out["more"], "1") and mentions(found.left_out["more"], "official")
         assert mentions(found.left_out["fewer"], "1") and mentions(found.left_out["fewer"], "3")
 
-    def test_says_why_a_board_cannot_be_drawn(self) -> None:
+    def test_undrawable_leaderboards_have_reasons(self) -> None:
         others = {"flat": board_of({"a": 1, "b": 1, "c": 1}), "foreign": board_of({"x": 1})}
         found = make_board_panel(self.OFFICIAL, others, "official")
         assert {m.board for m in found.marks} == {"official"}
         assert mentions(found.left_out["flat"], "3")
-        # It has no number of systems to tell: none is in common.
+        # The reason gives no number of systems, because none are in common.
         foreign = found.left_out["foreign"]
         assert mentions(foreign, "official") and not any(character.isdigit() for character in foreign)
 
 
-class TestSystemsOnTwoBoards:
-    def test_are_those_that_both_have_with_scores_errors_and_ranks(self) -> None:
+class TestSystemsOnTwoLeaderboards:
+    def test_points_are_common_systems_with_scores_and_ranks(self) -> None:
         x, y = board_of({"a": 3, "b": 2, "c": 1, "x": 0}), board_of({"c": 9, "b": 8, "a": 7, "y": 1}, error=None)
         points, compared = system_points(x, y)
         correlation = compared.correlation
@@ -173,7 +173,7 @@ class TestSystemsOnTwoBoards:
         assert correlation == correlate_scores(y.scores, x.scores)
         assert correlation.spearman == pytest.approx(-1)
 
-    def test_those_that_move_furthest_are_named_first_and_those_that_keep_their_rank_never(self) -> None:
+    def test_systems_that_move_furthest_are_named_first(self) -> None:
         x = board_of({"a": 5, "b": 4, "c": 3, "d": 2, "e": 1})
         points, _ = system_points(x, board_of({"d": 9, "b": 8, "a": 7, "c": 6, "e": 5}))
         assert outstanding_systems(points, 9) == ["d", "a", "c"]
@@ -181,7 +181,7 @@ class TestSystemsOnTwoBoards:
 
 
 class TestQueriesOfTwoSystems:
-    def test_hold_the_scores_that_the_boards_have(self, small: Project) -> None:
+    def test_points_match_leaderboard_scores(self, small: Project) -> None:
         board = leaderboard(small, "nDCG@10")
         found = query_points(small, board, "good", board, "fair")
         assert [(p.query_id, p.text) for p in found.points] == [(f"q{i}", f"query q{i}") for i in range(4)]
@@ -197,38 +197,38 @@ class TestQueriesOfTwoSystems:
         assert found.half_width == pytest.approx((high - low) / 2)
         assert math.isnan(QueryPoints(found.points[:1], 3, found.means).half_width)
 
-    def test_a_skipped_query_counts_0_and_is_marked(self, small: Project) -> None:
+    def test_skipped_query_scores_zero_and_is_marked(self, small: Project) -> None:
         board = leaderboard(small, "nDCG@10")
         last = query_points(small, board, "good", board, "poor").points[3]
         assert (last.y, last.skipped, last.better) == (0.0, ("poor",), "first")
 
-    def test_a_skipped_query_is_left_out_where_the_policy_says_so(self, small: Project) -> None:
+    def test_skipped_query_is_left_out_if_policy_ignores_it(self, small: Project) -> None:
         board = leaderboard(small, "nDCG@10", "exam", Policy(skipped="ignore"))
         found = query_points(small, board, "good", board, "poor")
         assert [p.query_id for p in found.points] == ["q0", "q1", "q2"]
         assert found.left_out == 1
 
-    def test_one_system_on_two_boards_is_compared_on_the_queries_of_both(self, small: Project) -> None:
+    def test_one_system_on_two_leaderboards_uses_common_queries(self, small: Project) -> None:
         exam, judged = leaderboard(small, "AP"), leaderboard(small, "AP", "assessors")
         found = query_points(small, exam, "good", judged, "good")
         assert [p.query_id for p in found.points] == ["q0", "q1", "q2"]
         assert found.left_out == 1
         assert [p.y for p in found.points] == [judged.per_query["good"][f"q{i}"] for i in range(3)]
 
-    def test_an_imported_board_has_no_queries(self, small: Project) -> None:
+    def test_imported_leaderboard_without_queries_is_refused(self, small: Project) -> None:
         with refusal("no-scores-by-query"):
             query_points(small, leaderboard(small, "AP"), "good", board_of({"good": 1}), "good")
 
-    def test_an_unknown_system_is_refused(self, small: Project) -> None:
+    def test_unknown_system_is_refused(self, small: Project) -> None:
         board = leaderboard(small, "AP")
         with refusal("unknown-system", "nobody"):
             query_points(small, board, "good", board, "nobody")
 
 
-class TestTheViewsOfTheLeaderboard:
-    """Charts are drawn by the browser; here it is what stands around them."""
+class TestLeaderboardViews:
+    """The browser draws the charts; these tests check the elements around them."""
 
-    def test_all_boards_are_chosen_from_those_offered_and_a_system_is_followed(self, own: Project) -> None:
+    def test_offered_leaderboards_are_chosen_and_system_is_followed(self, own: Project) -> None:
         app = visit("leaderboard", view="All boards", system="poor")
         (boards,) = app.multiselect
         assert boards.value == ["EXAM nDCG@10"]
@@ -238,7 +238,7 @@ class TestTheViewsOfTheLeaderboard:
         assert holds(app, QUERIES_KEY)["run"] == "poor"
         assert holds(tell(app, QUERIES_KEY, "ask", "q1"), QUERIES_KEY)["asked"] == "q1"
 
-    def test_two_boards_are_correlated_whichever_they_are(self, own: Project) -> None:
+    def test_any_two_leaderboards_are_correlated(self, own: Project) -> None:
         app = visit("leaderboard", view="Two boards")
         second = next(box for box in app.selectbox if (box.key or "").startswith("second board"))
         second.set_value("assessors AP")
@@ -246,7 +246,7 @@ class TestTheViewsOfTheLeaderboard:
         _, expected = system_points(leaderboard(own, "nDCG@10", "assessors"), leaderboard(own, "AP", "assessors"))
         assert metric(app, "Spearman") == f"{expected.correlation.spearman:.3f}"
 
-    def test_two_systems_show_who_is_better_where_and_lead_to_the_passages(self, own: Project) -> None:
+    def test_two_systems_show_better_queries_and_link_to_passages(self, own: Project) -> None:
         app = visit("leaderboard", view="Two systems", compared="query q1")
         found = query_points(own, *[leaderboard(own, "nDCG@10"), "good", leaderboard(own, "nDCG@10"), "fair"])
         assert metric(app, "First better") == str(found.count("first"))
@@ -254,7 +254,7 @@ class TestTheViewsOfTheLeaderboard:
         queries = [link.query_string for link in page_links(app)]
         assert sum("passage=p12" in query and "query=q1" in query for query in queries) == 2
 
-    def test_the_two_systems_follow_the_order_unless_a_person_chose_them(self, project: Project) -> None:
+    def test_two_systems_follow_ranks_unless_chosen(self, project: Project) -> None:
         def shown(app: AppTest) -> list[str]:
             return [app.selectbox("first system").value, app.selectbox("second system").value]
 
@@ -267,13 +267,13 @@ class TestTheViewsOfTheLeaderboard:
         app.selectbox("second system").set_value("c")
         assert shown(choose(app, "measure", "RR")) == ["b", "c"]
 
-    def test_every_two_systems_are_tested(self, own: Project) -> None:
+    def test_all_pairs_of_systems_are_tested(self, own: Project) -> None:
         app = visit("leaderboard", view="Significance", test="Randomisation")
         rows = compare_all(leaderboard(own, "nDCG@10"), "randomisation")
         assert f"{sum(bool(row.differs) for row in rows)} of {len(rows)} pairs" in said(app)
         assert not shows(app, "untested")
 
-    def test_without_a_test_no_pair_is_drawn_as_not_separated(self, project: Project) -> None:
+    def test_untested_pairs_are_not_drawn(self, project: Project) -> None:
         asked = [Question("q1/a", "q1", "What?")]
         fill(project, asked, {("What?", "p1"): 4, ("What?", "p2"): 0}, {"a": {"q1": ["p1"]}, "b": {"q1": ["p2"]}})
         app = visit("leaderboard", view="Significance")
@@ -282,7 +282,7 @@ class TestTheViewsOfTheLeaderboard:
     @pytest.mark.parametrize(
         ("differs", "compared"), [("the best", compare_systems), ("the one above", compare_neighbours)]
     )
-    def test_the_table_says_on_request_who_differs(
+    def test_table_shows_differences_on_request(
         self, own: Project, differs: str, compared: Callable[[Leaderboard], list[Difference]]
     ) -> None:
         app = visit("leaderboard", differs_from=differs, over_queries="own")

@@ -1,4 +1,4 @@
-"""Which systems cannot be told apart: stretches of the board, and who is alike whom."""
+"""Groups of systems that are not separated on a leaderboard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOUR = board_of({run: {"q": score} for run, score in zip("abcd", (0.9, 0.8, 0.7,
 
 
 def pairs(differ: Sequence[str], undefined: str | None = None) -> list[Difference]:
-    """Every two of four systems; those that are named differ."""
+    """Return all pairs of four systems, of which only the named pairs differ."""
     return [
         Difference(run, other, 0.1, None, 9, None if undefined else 0.5,
                    None if undefined else 0.01 if run + other in differ else 0.5, undefined)
@@ -24,28 +24,28 @@ def pairs(differ: Sequence[str], undefined: str | None = None) -> list[Differenc
     ]  # fmt: skip
 
 
-def test_where_no_two_differ_all_are_one_group() -> None:
+def test_systems_without_differences_form_one_group() -> None:
     assert group_alike(FOUR, pairs([])).groups == [(0, 3)]
 
 
-def test_where_all_differ_there_is_no_group() -> None:
+def test_no_group_if_all_systems_differ() -> None:
     found = group_alike(FOUR, pairs(["ab", "ac", "ad", "bc", "bd", "cd"]))
     assert found.groups == []
     assert found.of == {run: [] for run in "abcd"}
 
 
-def test_groups_overlap_where_only_their_ends_differ() -> None:
+def test_groups_overlap_if_only_their_ends_differ() -> None:
     found = group_alike(FOUR, pairs(["ad"]))
     assert found.groups == [(0, 2), (1, 3)]
     assert found.of["a"] == ["b", "c"]
     assert found.of["b"] == ["a", "c", "d"]
 
 
-def test_a_group_ends_where_any_two_of_it_differ_though_the_first_differs_from_none() -> None:
+def test_group_ends_before_any_two_members_differ() -> None:
     assert group_alike(FOUR, pairs(["bc"])).groups == [(0, 1), (2, 3)]
 
 
-def test_systems_that_score_the_same_everywhere_are_alike_and_untested_pairs_are_not_said_to_be() -> None:
+def test_identical_systems_are_grouped_but_untested_ones_are_not() -> None:
     assert group_alike(FOUR, pairs([], SAME)).groups == [(0, 3)]
     assert group_alike(FOUR, pairs([], SAME)).untested == []
     for why in (NO_SPREAD, NO_QUERIES):
@@ -72,7 +72,7 @@ def test_groups_are_the_longest_stretches_without_a_difference(systems: int, que
         assert not (row.differs and row.against in found.of[row.run])
 
 
-def test_pairs_are_tested_again_over_other_queries(project: Project) -> None:
+def test_pairs_are_retested_over_other_queries(project: Project) -> None:
     board = board_of(random_scores(3, 6, 1))
     fewer = dataclasses.replace(board, query_ids=board.query_ids[:3])
     assert {row.queries for row in remembered_pairs(project, board, "t")} == {6}

@@ -1,4 +1,4 @@
-"""Which questions of the bank separate the best systems, on a project whose answers are known."""
+"""Verdicts on the questions of a bank, on a project with known answers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tests.made.projects import SPEC, fill, filled_project, new_project
 from tests.made.refusals import mentions, refusal
 
 SYSTEMS = 16
-# Which of the 16 systems (the best last) answers each question of q1: it has the passage that does.
+# The first of the 16 systems (best last) with the passage that answers each question of q1.
 ANSWERED_FROM = {"all": 0, "none": 16, "top": 13, "twin": 13, "low": 4, "middle": 8}
 DIRECT = GraderSpec("whole queries", "direct", "none")
 
 
 def fill_answered(project: Project) -> None:
-    """Two queries; a system's run of q1 has, for each question that it answers, the passage that answers that alone."""
+    """Fill two queries; a system returns one passage for each question that it answers."""
     questions = [Question(f"q1/{name}", "q1", f"{name}?") for name in ANSWERED_FROM]
     questions += [Question("q1/zero", "q1", "zero?", weight=0.0), Question("q1/avoid", "q1", "avoid?", weight=-1.0)]
     questions += [Question("q1/unread", "q1", "unread?")]
-    # Every question of the other query follows ability, so that there is an order to separate.
+    # Questions of the other query follow ability, so that the systems have an order.
     questions += [Question(f"q2/{i}", "q2", f"step {i}?") for i in range(1, SYSTEMS)]
     starts = ANSWERED_FROM | {f"step {i}": i for i in range(1, SYSTEMS)}
     answering = {name: f"on-{name.replace(' ', '-')}" for name in starts}
@@ -45,7 +45,7 @@ def fill_answered(project: Project) -> None:
 project = filled_project(fill_answered)
 
 
-def test_each_question_gets_a_verdict_and_what_to_do_about_it(project: Project) -> None:
+def test_each_question_gets_a_verdict_and_suggestion(project: Project) -> None:
     found = bank_worth(project, Policy())
     rows = {row.question_id: row for row in found.questions}
     assert "q1/zero" not in rows and "q1/avoid" not in rows
@@ -62,16 +62,16 @@ def test_each_question_gets_a_verdict_and_what_to_do_about_it(project: Project) 
     assert top.at_top is not None and low.at_top is not None and top.at_top > low.at_top
     assert rows["q1/all"].at_top is None and rows["q1/unread"].overall is None
     assert top.examinees == SYSTEMS and top.answered == pytest.approx(3 / 16)
-    assert len(found.remarks) == 1, f"{SYSTEMS} systems are fewer than discrimination needs"
+    assert len(found.remarks) == 1, f"{SYSTEMS} systems are too few for discrimination"
 
 
-def test_one_query_alone_is_judged_by_its_own_questions_and_few_are_remarked_on(project: Project) -> None:
+def test_single_query_uses_own_questions_and_remarks_on_few(project: Project) -> None:
     found = bank_worth(project, Policy(), "q1")
     assert {row.query_id for row in found.questions} == {"q1"} and len(found.questions) == 7
     assert any(mentions(remark, "7") for remark in found.remarks)
 
 
-def test_a_system_that_skipped_a_query_answers_nothing_or_is_unknown_as_the_policy_says(tmp_path: Path) -> None:
+def test_skipped_query_counts_as_unanswered_or_is_ignored(tmp_path: Path) -> None:
     project = new_project(tmp_path / "p.duckdb")
     runs = {f"s{i}": {"q1": ["good"]} for i in range(4)} | {"other": {"q2": ["good"]}}
     questions = [Question("q1/a", "q1", "a?"), Question("q2/b", "q2", "b?")]
@@ -82,7 +82,7 @@ def test_a_system_that_skipped_a_query_answers_nothing_or_is_unknown_as_the_poli
     assert (ignored["q1/a"].examinees, ignored["q1/a"].answered) == (4, 1.0)
 
 
-def test_answers_that_failed_are_missing_and_not_wrong(tmp_path: Path) -> None:
+def test_failed_and_ungraded_pairs_are_missing_not_wrong(tmp_path: Path) -> None:
     project = new_project(tmp_path / "p.duckdb")
     runs = {f"s{i}": {"q1": [f"p{i}"]} for i in range(4)}
     fill(project, [Question("q1/a", "q1", "a?")], {("a?", "p0"): 5, ("a?", "p1"): 0, ("a?", "p2"): None}, runs)
@@ -90,7 +90,7 @@ def test_answers_that_failed_are_missing_and_not_wrong(tmp_path: Path) -> None:
     assert (row.examinees, row.answered) == (2, 0.5)
 
 
-def test_passages_of_a_query_answer_by_their_ratings(project: Project) -> None:
+def test_passages_can_be_the_examinees(project: Project) -> None:
     found = bank_worth(project, Policy(), "q1", "passages")
     rows = {row.question_id: row for row in found.questions}
     assert found.examinees == "passages" and set(found.abilities) >= {"on-top", "blank"}
@@ -101,7 +101,7 @@ def test_passages_of_a_query_answer_by_their_ratings(project: Project) -> None:
         bank_worth(project, Policy(), None, "passages")
 
 
-def test_what_cannot_be_looked_at_is_refused(tmp_path: Path) -> None:
+def test_ungraded_unknown_or_direct_cases_are_refused(tmp_path: Path) -> None:
     project = new_project(tmp_path / "p.duckdb")
     fill(project, [Question("q1/a", "q1", "a?")], {}, {"s": {"q1": ["p"]}})
     with refusal("nothing-graded"):

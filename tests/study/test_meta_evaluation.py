@@ -1,4 +1,4 @@
-"""The meta-evaluation table: on real collections, beside published figures, and what its marks mean."""
+"""The meta-evaluation table: real collections, published values, rows, marks and output formats."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 1, ("q1", "p3"): 0, ("q2", "p4"): 1, ("
 
 
 def fill_small(project: Project) -> None:
-    """Three systems, two sources of judgments and a grader."""
+    """Fill three systems, two sources of judgments and a grader."""
     fill(project, BANK, GRADES, RUNS)
     judge(project, JUDGED, "assessors")
     judge(project, {pair: 0 for pair in JUDGED}, "nothing found")
@@ -90,27 +90,27 @@ def numbers(cell: Cell) -> list[float | None]:
 
 
 def levels(project: Project, source: str) -> tuple[int, ...]:
-    """Of the min ratings 1, 3 and 5 those on the scale of a source of judgments, and the next, which is on none."""
+    """Return the min ratings 1, 3 and 5 on a source's scale, and the next one above it."""
     highest = project.value("SELECT max(value) FROM judgments JOIN sources USING (source_key) WHERE name = ?", [source])
     reached = [level for level in (1, 3, 5) if level <= highest]
     return (1, 3, 5)[: len(reached) + 1]
 
 
-class TestOnTrecDeepLearning2020:
+class TestTrecDeepLearning2020:
     @pytest.fixture(scope="class")
     @classmethod
     def dl20(cls, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-        """24 runs with the judgments of NIST and eight sources of labels."""
+        """Yield 24 runs with NIST judgments and eight sources of labels."""
         yield from collections.dl20(shared_data, tmp_path_factory)
 
     @pytest.fixture(scope="class")
     @classmethod
     def table(cls, dl20: Project) -> MetaTable:
-        """Every source at the min ratings 1, 3 and 5 up to the first that its scale does not reach."""
+        """Return the table of every source at the min ratings of `levels`."""
         rows = [Row(name, Policy(min_judgment=level)) for name in list_methods(dl20) for level in levels(dl20, name)]
         return meta_table(dl20, rows, ["NIST"], list(TREC))
 
-    def test_every_cell_is_what_pytrec_eval_and_scipy_say(self, table: MetaTable, shared_data: Path) -> None:
+    def test_cells_match_pytrec_eval_and_scipy(self, table: MetaTable, shared_data: Path) -> None:
         folder = shared_data / "dl20"
         runs = {}
         for file in sorted((folder / "runs").glob("*.run")):
@@ -122,7 +122,7 @@ class TestOnTrecDeepLearning2020:
                 return pytrec_eval.parse_qrel(lines)
 
         def means(qrels: dict[str, dict[str, int]], level: int) -> dict[str, dict[str, float]]:
-            """Mean score by run by measure; a query that a run skipped is 0."""
+            """Return mean scores by measure and run; a skipped query scores 0."""
             program = pytrec_eval.RelevanceEvaluator(qrels, set(TREC.values()), relevance_level=level)
             found: dict[str, dict[str, float]] = {name: {} for name in TREC.values()}
             for run, ranking in runs.items():
@@ -149,15 +149,15 @@ class TestOnTrecDeepLearning2020:
                     continue
                 spearman, kendall = stats.spearmanr(ours, theirs)[0], stats.kendalltau(ours, theirs)[0]
                 assert numbers(cell)[:2] == [pytest.approx(spearman), pytest.approx(kendall)], (row.name, column)
-        # Judges that answer yes or no have nothing relevant from 3 on.
+        # Binary graders have no relevant passages at min rating 3.
         assert ("HELM", 3, "AP") in undefined
         assert ("QuestionSelfRatedUnanswerablePromptWithChoices", 5, "AP") not in undefined
 
-    def test_the_check_value_of_the_collection_comes_out(self, table: MetaTable) -> None:
+    def test_known_correlation_of_collection_is_reproduced(self, table: MetaTable) -> None:
         cell = row_of(table, "QuestionSelfRatedUnanswerablePromptWithChoices").cells[1]
         assert [round(value or 0, 3) for value in numbers(cell)[:2]] == [0.957, 0.855]
 
-    def test_chosen_rows_stop_at_the_top_of_each_scale(self, dl20: Project) -> None:
+    def test_chosen_rows_stop_at_top_of_each_scale(self, dl20: Project) -> None:
         rows = choose_rows(dl20, ["HELM", "NIST", "Thomas"], [1, 3, 4, 5])
         assert [(row.source, row.policy.min_judgment) for row in rows] == [
             ("HELM", 1), ("NIST", 1), ("NIST", 3), ("Thomas", 1), ("Thomas", 3), ("Thomas", 4), ("Thomas", 5),
@@ -170,11 +170,11 @@ class TestPublishedLeaderboards:
         [
             ("leaderboard-car-genq-self-rating-4", 0.869, 0.687, 0.0005),
             ("leaderboard-car-tqa-cc-verified", 0.937, 0.841, 0.0005),
-            # Its scores are rounded, so that systems are tied that were not.
+            # Its scores are rounded, which ties some systems.
             ("leaderboard-car-tqa-squad2-verified", 0.838, 0.687, 0.015),
         ],
     )
-    def test_car_y3_correlates_with_the_official_ranks_as_published(
+    def test_car_y3_correlations_match_published_values(
         self, project: Project, shared_data: Path, stem: str, spearman: float, kendall: float, within: float
     ) -> None:
         import_files(project, "leaderboard", [Source.from_path(shared_data / "car-y3" / f"{stem}.tsv")], "tester")
@@ -187,7 +187,7 @@ class TestPublishedLeaderboards:
 
 
 class TestRows:
-    def test_a_grader_has_a_row_for_each_min_rating_label_rule_and_bank_version(self, own: Project) -> None:
+    def test_grader_has_row_per_min_rating_rule_and_version(self, own: Project) -> None:
         bank.save_version(own, [replace(BANK[0], active=False)], "without A", "tester")
         rows = choose_rows(own, ["exam"], [1, 4], ["max", "mean"], [1, 2])
         table = meta_table(own, rows, ["assessors"], ["AP"])
@@ -200,29 +200,29 @@ class TestRows:
             expected = correlate_scores(board.scores, leaderboard(own, "AP", "assessors").scores)
             assert row.cells[0].correlation == expected
 
-    def test_every_measure_gives_the_board_of_the_leaderboard(self, small: Project) -> None:
+    def test_cells_match_leaderboards_of_every_measure(self, small: Project) -> None:
         names = ["AP", "nDCG@10", "EXAM-Cover@2", "alpha_nDCG@10"]
         table = meta_table(small, choose_rows(small, ["exam"], [3]), ["assessors"], names)
         for column, cell in zip(table.columns, table.rows[0].cells, strict=True):
             board = leaderboard(small, column.measure, "exam", table.rows[0].row.policy)
             other = leaderboard(small, column.against_measure, "assessors")
             assert cell.correlation == correlate_scores(board.scores, other.scores)
-        # Judgments cannot say which questions are answered: coverage is compared with nDCG@10.
+        # Judgments do not cover questions, so measures of questions are compared with nDCG@10.
         assert [column.against_measure for column in table.columns] == ["AP", "nDCG@10", "nDCG@10", "nDCG@10"]
 
-    def test_the_judge_of_a_short_scale_has_its_top_once(self, own: Project) -> None:
+    def test_short_scale_grader_has_one_row_at_its_top(self, own: Project) -> None:
         spec = GraderSpec("judge", "direct", "none", kinds=("question",), max_rating=1)
         grade(own, {("What is A?", "p1"): 1}, spec)
         rows = choose_rows(own, ["judge"], [1, 3, 5], ["max", "mean"], [None, 1])
         assert [row.policy.min_rating for row in rows] == [1]
 
-    def test_without_names_everything_that_can_be_a_row_is_one(self, own: Project) -> None:
+    def test_all_methods_are_rows_by_default(self, own: Project) -> None:
         import_files(own, "leaderboard", [Source("theirs.tsv", data=b"run\tscore\nx\t1\ny\t2\nz\t3\n")], "tester")
         assert list_methods(own) == ["test grader", "assessors", "nothing found", "theirs"]
         rows = choose_rows(own, min_ratings=[1])
         assert [row.source for row in rows] == ["exam", "assessors", "nothing found", "theirs"]
 
-    def test_an_imported_board_without_a_common_system_is_left_out_and_named(self, own: Project) -> None:
+    def test_import_without_common_system_is_left_out_and_named(self, own: Project) -> None:
         run = next(iter(ranking_scores(own)))
         for name, first in (("theirs", "foreign"), ("partly", run)):
             content = f"run\tscore\n{first}\t1\nelse\t2\nother\t3\n".encode()
@@ -231,11 +231,11 @@ class TestRows:
         assert "theirs" not in [row.name for row in table.rows] and "partly" in [row.name for row in table.rows]
         assert table.left_out == ("theirs",) and table.as_dict()["left_out"] == ["theirs"]
         assert "theirs" in make_caption(table) and "theirs" in meta_latex(table)
-        # Where there is nothing else, the row says why.
+        # If it is the only row, it stays and gives the reason.
         alone = meta_table(own, choose_rows(own, ["theirs"]), ["assessors"], ["AP"])
         assert ([row.name for row in alone.rows], alone.left_out) == (["theirs"], ())
 
-    def test_a_name_that_is_nothing_is_refused(self, small: Project) -> None:
+    def test_unknown_names_and_min_ratings_are_refused(self, small: Project) -> None:
         with refusal("unknown-grader", "nobody"):
             choose_rows(small, ["nobody"])
         with refusal("min-rating-out-of-range"):
@@ -256,7 +256,7 @@ class TestCells:
         table = meta_table(project, choose_rows(project), ["b by official"])
         return {row.name.removeprefix("b by "): row.cells[0].marks["kendall"] for row in table.rows}
 
-    def test_best_equally_good_and_poor_are_told_apart(self, project: Project) -> None:
+    def test_marks_distinguish_best_plain_and_poor(self, project: Project) -> None:
         runs = "abcdefgh"
 
         def board(order: str) -> dict[str, float]:
@@ -276,7 +276,7 @@ class TestCells:
         )
         assert found == {
             "official": "itself",
-            # The same ranks under another name do not compete with others either.
+            # The same ranks under another name do not compete either.
             "copy": "itself",
             "one swap": "best",
             "another swap": "best",
@@ -285,7 +285,7 @@ class TestCells:
             "constant": "undefined",
         }
 
-    def test_within_five_hundredths_of_the_best_is_equally_good(self, project: Project) -> None:
+    def test_values_within_005_of_best_are_near(self, project: Project) -> None:
         runs = [f"r{number:02}" for number in range(20)]
 
         def swapped(pairs: int) -> dict[str, float]:
@@ -298,7 +298,7 @@ class TestCells:
         found = self.marks(project, {"official": swapped(0), "1": swapped(1), "5": swapped(5), "7": swapped(7)})
         assert found == {"official": "itself", "1": "best", "5": "near", "7": "plain"}
 
-    def test_an_undefined_cell_says_why_and_is_not_zero(self, small: Project) -> None:
+    def test_undefined_cell_has_reason_and_no_value(self, small: Project) -> None:
         table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP", "EXAM-Cover@20"])
         reasons = table.reasons()
         tied = next(cells for reason, cells in reasons.items() if mentions(reason, "3"))
@@ -306,12 +306,12 @@ class TestCells:
         assert any(mentions(reason, "EXAM-Cover@20") for reason in reasons), reasons
         assert row_of(table, "nothing found").cells[0].value("spearman") is None
 
-    def test_a_grader_that_has_graded_nothing_of_the_bank_is_undefined(self, own: Project) -> None:
+    def test_grader_without_grades_for_bank_is_undefined(self, own: Project) -> None:
         bank.save_version(own, [replace(question, text=f"{question.text}?") for question in BANK], "reworded", "ann")
         table = meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["AP"])
         assert table.rows[0].cells[0].correlation.undefined
 
-    def test_new_grades_show_at_once(self, own: Project) -> None:
+    def test_new_judgments_show_at_once(self, own: Project) -> None:
         def cell() -> Cell:
             return meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["nDCG@10"]).rows[0].cells[0]
 
@@ -323,7 +323,7 @@ class TestCells:
             )
         assert cell() != before
 
-    def test_intervals_enclose_the_value_and_are_there_only_when_asked_for(self, small: Project) -> None:
+    def test_intervals_enclose_value_and_are_optional(self, small: Project) -> None:
         rows = choose_rows(small, ["exam"], [4])
         (plain,) = meta_table(small, rows, ["assessors"], ["nDCG@10"]).rows[0].cells
         assert plain.intervals == {}
@@ -332,7 +332,7 @@ class TestCells:
         assert interval is not None and value is not None
         assert -1 <= interval[0] <= value <= interval[1] <= 1
 
-    def test_random_ties_are_repeatable_and_can_join_what_is_within_error(self, small: Project) -> None:
+    def test_random_ties_are_repeatable_and_can_use_errors(self, small: Project) -> None:
         rows = choose_rows(small, ["exam"], [4])
         options: dict[str, Any] = {"measures": ["AP"], "ties": "random", "repeats": 50}
         once, again = (meta_table(small, rows, ["assessors"], **options).rows[0].cells[0] for _ in range(2))
@@ -341,7 +341,7 @@ class TestCells:
         with refusal("ties-with-standard-errors"):
             meta_table(small, rows, ["assessors"], within_error=True)
 
-    def test_a_cell_opens_to_its_two_boards(self, small: Project) -> None:
+    def test_cell_opens_its_two_leaderboards(self, small: Project) -> None:
         table = meta_table(small, choose_rows(small, ["assessors"], [2]), ["assessors"], ["AP"])
         (row,), (column,) = table.rows, table.columns
         found = cell_comparison(small, row.row, column)
@@ -351,7 +351,7 @@ class TestCells:
 
 
 class TestOutput:
-    def test_tsv_has_every_number_in_full_and_says_why_one_is_missing(self, small: Project) -> None:
+    def test_tsv_has_full_numbers_and_reasons_for_missing_ones(self, small: Project) -> None:
         table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP"])
         found = list(csv.DictReader(io.StringIO(meta_tsv(table)), delimiter="\t"))
         assert [line["row"] for line in found] == [row.name for row in table.rows]
@@ -360,7 +360,7 @@ class TestOutput:
         assert found[2]["AP kendall"] == ""
         assert mentions(found[2]["undefined"], "AP") and mentions(found[2]["undefined"], "3")
 
-    def test_a_name_is_no_formula_in_the_tsv_and_ends_no_comment_of_the_latex(self, small: Project) -> None:
+    def test_tsv_and_latex_escape_hostile_names(self, small: Project) -> None:
         table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP"])
         columns = [replace(column, against="a\n\\input{x}", title="=cmd()") for column in table.columns]
         hostile = replace(table, rows=[replace(row, name="=cmd()") for row in table.rows], columns=columns)
@@ -368,7 +368,7 @@ class TestOutput:
         assert {line[0] for line in lines[1:]} == {"'=cmd()"} and lines[0][5].startswith("'=cmd()")
         assert not [line for line in meta_latex(hostile).splitlines() if "input{x}" in line and line[0] != "%"]
 
-    def test_latex_sets_best_and_undefined_apart_and_escapes_names(self, own: Project) -> None:
+    def test_latex_marks_best_and_undefined_and_escapes_names(self, own: Project) -> None:
         judge(own, {**JUDGED, ("q1", "p3"): 1}, "50%_model & co")
         table = meta_table(own, choose_rows(own, min_ratings=[1]), ["assessors"], ["AP"])
         found = meta_latex(table, ["spearman", "kendall"])
@@ -377,7 +377,7 @@ class TestOutput:
         assert "nothing found & 1 & 2 & $\\dagger$ & $\\dagger$ \\\\" in found
         assert "\\textbf{\\textit{" in found
 
-    def test_the_command_prints_the_table_in_every_form(self, own: Project) -> None:
+    def test_command_prints_table_in_every_format(self, own: Project) -> None:
         path = str(own.path)
         own.close()
 

@@ -1,4 +1,4 @@
-"""Table 4 of the original EXAM paper: it imports as six boards, and its correlations are those of table 1."""
+"""Table 4 of the original EXAM paper: import as six leaderboards, and the correlations of table 1."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEASURES = ("EXAM", "n-EXAM", "Prec@R", "MAP", "nDCG20", "ROUGE")
 
 @pytest.fixture(scope="module")
 def compare() -> ModuleType:
-    """docs/original-exam/compare.py, which is a script and not in a package."""
+    """Load docs/original-exam/compare.py, which is a script outside any package."""
     spec = importlib.util.spec_from_file_location("original_exam_compare", FOLDER / "compare.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -35,13 +35,13 @@ def compare() -> ModuleType:
 
 @pytest.fixture
 def in_a_new_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`exam` runs at the root of the repository, on a project of the test."""
+    """Run `exam` at the root of the repository, on a project of the test."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("EXAM_PROJECT", str(tmp_path / "original-exam.duckdb"))
 
 
 def exam(*arguments: str) -> str:
-    """What a command prints."""
+    """Return the output of a command."""
     result = CliRunner().invoke(cli, list(arguments))
     assert result.exception is None, result.exception
     return result.stdout
@@ -53,8 +53,8 @@ def column(name: str) -> dict[str, float]:
 
 
 @pytest.mark.usefixtures("in_a_new_project")
-class TestThroughTheCommandLine:
-    def test_table_4_imports_as_six_boards_of_sixteen_systems(self) -> None:
+class TestCommands:
+    def test_table_4_imports_as_six_leaderboards_of_sixteen_systems(self) -> None:
         exam("init")
         exam("import", "leaderboard", "docs/original-exam/table4.tsv")
         for name in MEASURES:
@@ -64,7 +64,7 @@ class TestThroughTheCommandLine:
             assert len(board["systems"]) == 16
         assert json.loads(exam("status", "--json"))["imported leaderboards"] == len(MEASURES)
 
-    def test_n_exam_agrees_with_the_official_measures_as_published_and_rouge_does_not(self) -> None:
+    def test_n_exam_correlates_as_published_but_rouge_does_not(self) -> None:
         exam("init")
         exam("import", "leaderboard", "docs/original-exam/table4.tsv")
         official = [option for name in ("Prec@R", "MAP", "nDCG20") for option in ("--against", f"table4 {name}")]
@@ -78,7 +78,7 @@ class TestThroughTheCommandLine:
         assert [cell["kendall"] for cell in ours] == pytest.approx([0.56, 0.57, 0.57], abs=0.01)
         assert all(abs(cell[name]) < 0.1 for cell in rouge for name in ("spearman", "kendall"))
 
-    def test_the_commands_of_the_page_print_what_it_shows(self) -> None:
+    def test_page_commands_print_the_shown_output(self) -> None:
         (commands,) = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
         (shown,) = re.findall(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
         lines = [shlex.split(line) for line in commands.replace("\\\n", " ").splitlines()]
@@ -86,14 +86,14 @@ class TestThroughTheCommandLine:
         assert printed[-1] == shown
 
 
-def test_rouge_agrees_with_exam_as_published_where_the_printed_ranks_order_the_systems(compare: ModuleType) -> None:
-    """The # columns of table 4 order by unrounded scores, so that nothing is tied."""
+def test_rouge_correlates_with_exam_as_published_by_ranks(compare: ModuleType) -> None:
+    """The # columns of table 4 rank by unrounded scores, so there are no ties."""
     ranks = compare.boards("table4-ranks.tsv")
     found = correlate_scores(ranks["orig_EXAM_rank"], ranks["orig_ROUGE_rank"])
     assert (round(found.spearman or 1, 2), round(found.kendall or 1, 2)) == compare.PUBLISHED["ROUGE", "EXAM"]
 
 
-def test_printed_ranks_order_the_systems_as_the_printed_scores_do(compare: ModuleType) -> None:
+def test_printed_ranks_match_order_of_printed_scores(compare: ModuleType) -> None:
     ranks = compare.boards("table4-ranks.tsv")
     for name, measure in (("EXAM", "EXAM"), ("EXAM", "n-EXAM"), ("ROUGE", "ROUGE")):
         scores = column(measure)
@@ -101,7 +101,7 @@ def test_printed_ranks_order_the_systems_as_the_printed_scores_do(compare: Modul
         assert in_order == sorted(in_order, reverse=True), (name, measure)
 
 
-def test_no_order_of_tied_systems_agrees_more_or_less_than_the_extremes(compare: ModuleType) -> None:
+def test_random_tie_orders_stay_within_extremes(compare: ModuleType) -> None:
     table = compare.boards("table4.tsv")
     for a, b in (("n-EXAM", "MAP"), ("ROUGE", "nDCG20"), ("MAP", "Prec@R")):
         low, high = (compare.extreme(table[a], table[b], sign) for sign in (-1, 1))
@@ -112,13 +112,13 @@ def test_no_order_of_tied_systems_agrees_more_or_less_than_the_extremes(compare:
                 assert least - 1e-9 <= found <= most + 1e-9
 
 
-def test_the_page_of_results_shows_what_the_script_prints(compare: ModuleType) -> None:
+def test_results_page_shows_script_output(compare: ModuleType) -> None:
     assert compare.markdown() in TABLES.read_text(encoding="utf-8"), (
         "Run docs/original-exam/compare.py, and copy its output to bench/results/2026-11-original-exam.md."
     )
 
 
-def test_the_page_has_the_published_and_the_computed_correlations(compare: ModuleType) -> None:
+def test_page_has_published_and_computed_correlations(compare: ModuleType) -> None:
     rows = re.findall(r"^\| (\w+@?\w*) × (\S+) \|(.*)\|$", PAGE.read_text(encoding="utf-8"), re.M)
     table = compare.boards("table4.tsv")
     assert len(rows) == len(compare.PUBLISHED)

@@ -1,4 +1,4 @@
-"""Retriever selection by hand, against scipy, and from the shell."""
+"""Retriever selection, checked by hand, against scipy and by command."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _fill(project: Project) -> None:
     judge(project, JUDGMENTS)
 
 
-def test_a_judge_is_classified_over_the_distinct_passages_of_all_runs(project: Project) -> None:
-    """p1 and q2's p4 rightly relevant, p2 wrongly, p3 missed; p5 has no judgment, q2's p1 no label."""
+def test_grader_is_classified_over_distinct_passages_of_all_runs(project: Project) -> None:
+    """p1 and q2's p4 are true positives, p2 is false, p3 missed; p5 is unjudged, q2's p1 unlabelled."""
     _fill(project)
     found = compare_selection(project, top_k=3, measures=["P@1"]).overall
     assert (found.true_positive, found.false_positive, found.false_negative, found.true_negative) == (2, 1, 1, 0)
@@ -53,24 +53,24 @@ def test_a_judge_is_classified_over_the_distinct_passages_of_all_runs(project: P
     assert found.accuracy == pytest.approx(2 / 4)
 
 
-def test_each_run_is_looked_at_down_to_the_depth(project: Project) -> None:
+def test_each_run_is_classified_down_to_depth(project: Project) -> None:
     _fill(project)
     found = compare_selection(project, top_k=1, measures=["P@1"])
     assert found.per_run["x"].compared == 2 and found.per_run["x"].precision == 1.0
     assert found.per_run["y"].precision == 0.5
-    # z brings p3, which the judge misses, and a passage without a label.
+    # z returns p3, which the grader misses, and a passage without a label.
     assert found.per_run["z"].precision is None and found.per_run["z"].recall == 0.0
     assert found.retriever == {"x": (1.0, 1.0), "y": (1.0, 0.5), "z": (0.0, 0.5)}
 
 
-def test_passages_without_judgment_may_count_as_non_relevant(project: Project) -> None:
+def test_unjudged_passages_can_count_as_non_relevant(project: Project) -> None:
     _fill(project)
     found = compare_selection(project, top_k=3, measures=["P@1"], unjudged_zero=True).overall
     assert (found.true_negative, found.unjudged, found.compared) == (1, 0, 5)
 
 
-def test_verdicts_are_counted_with_those_that_could_not_be_read(project: Project) -> None:
-    """Of the passages in the tops p1, p2 and q2's p4 are yes, p3 and p5 no, q2's p1 was asked in vain; p9 never was."""
+def test_verdict_counts_include_unreadable_and_ungraded(project: Project) -> None:
+    """p1, p2 and q2's p4 are yes, p3 and p5 are no, q2's p1 is unreadable, and p9 is ungraded."""
     fill(project, BANK, RATINGS, RUNS | {"w": {"q1": ["p9"]}})
     judge(project, JUDGMENTS)
     found = compare_selection(project, top_k=3, measures=["P@1"])
@@ -81,16 +81,16 @@ def test_verdicts_are_counted_with_those_that_could_not_be_read(project: Project
     assert found.overall.unlabelled == 2 and not found.unreadable_no
 
 
-def test_what_could_not_be_read_may_count_as_no(project: Project) -> None:
+def test_unreadable_outputs_can_count_as_no(project: Project) -> None:
     _fill(project)
     found = compare_selection(project, top_k=3, measures=["P@1"], unreadable_no=True)
-    # q2's p1 has no label, and is non-relevant in truth.
+    # q2's p1 has no label and is judged non-relevant.
     assert (found.overall.true_negative, found.overall.unlabelled, found.overall.compared) == (1, 0, 5)
-    assert found.verdicts.unreadable == 1, "it is still told apart"
+    assert found.verdicts.unreadable == 1, "unreadable outputs are still counted separately"
     assert found.as_dict()["unreadable_no"] is True
 
 
-def test_a_query_of_which_nothing_could_be_read_counts_where_that_is_a_no(project: Project) -> None:
+def test_fully_unreadable_query_counts_if_unreadable_means_no(project: Project) -> None:
     fill(project, BANK, RATINGS | {("B?", "p4"): None}, RUNS)
     judge(project, JUDGMENTS)
     (left_out,) = compare_selection(project, measures=["P@1"], queries="own").choices
@@ -100,19 +100,19 @@ def test_a_query_of_which_nothing_could_be_read_counts_where_that_is_a_no(projec
     assert left_out.truth == counted.truth
 
 
-def test_thresholds_of_both_sides_come_from_the_policy(project: Project) -> None:
+def test_min_rating_and_min_judgment_come_from_policy(project: Project) -> None:
     _fill(project)
     found = compare_selection(project, policy=Policy(min_rating=1, min_judgment=2), top_k=3, measures=["P@1"]).overall
     assert (found.true_positive, found.false_positive, found.false_negative, found.true_negative) == (1, 3, 0, 0)
 
 
-def test_what_is_not_known_gives_no_number() -> None:
+def test_unknown_values_give_no_numbers() -> None:
     empty = classify_pairs({("q", "p")}, {}, {("q", "p"): True})
     assert (empty.unlabelled, empty.compared) == (1, 0)
     assert (empty.precision, empty.recall, empty.f1, empty.accuracy) == (None, None, None, None)
 
 
-def test_the_correlation_is_over_all_standardised_measures_and_systems(project: Project) -> None:
+def test_correlation_covers_all_standardised_measures_and_systems(project: Project) -> None:
     _fill(project)
     measures = ["nDCG@10", "AP", "Success@1", "P@5"]
     found = compare_selection(project, measures=measures)
@@ -126,8 +126,8 @@ def test_the_correlation_is_over_all_standardised_measures_and_systems(project: 
     assert [choice.measure for choice in found.choices] == measures
 
 
-def test_standardising_takes_away_what_tells_measures_apart() -> None:
-    """Raw values would correlate because one measure is large on both sides; the systems are ordered by chance."""
+def test_standardising_removes_differences_between_measures() -> None:
+    """Raw values correlate only because one measure is large on both sides; the order of systems is random."""
     dice = random.Random(5)
     runs = [f"r{i}" for i in range(40)]
     small, large = ([({run: level + dice.random() for run in runs}) for _ in range(2)] for level in (0.0, 100.0))
@@ -137,7 +137,7 @@ def test_standardising_takes_away_what_tells_measures_apart() -> None:
     assert raw > 0.99
 
 
-def test_a_correlation_that_means_nothing_is_undefined_with_its_reason() -> None:
+def test_meaningless_correlation_is_undefined_with_reason() -> None:
     few = {"a": 1.0, "b": 2.0}
     flat = {"a": 1.0, "b": 1.0, "c": 1.0}
     value, reason = standardised_pearson([(few, few)])
@@ -147,7 +147,7 @@ def test_a_correlation_that_means_nothing_is_undefined_with_its_reason() -> None
     assert standardised_pearson([(flat, rising), (rising, rising)]) == (pytest.approx(1.0), None)
 
 
-def test_the_choice_of_the_best_system_is_compared_for_each_measure(project: Project) -> None:
+def test_best_systems_are_compared_for_each_measure(project: Project) -> None:
     _fill(project)
     choices = {choice.measure: choice for choice in compare_selection(project, measures=["Success@1", "P@1"]).choices}
     assert choices["P@1"].best_by_judge == ["x", "y"]
@@ -155,7 +155,7 @@ def test_the_choice_of_the_best_system_is_compared_for_each_measure(project: Pro
     assert not choices["P@1"].same_choice
 
 
-def test_only_judgments_can_be_the_truth(project: Project) -> None:
+def test_unknown_source_and_depth_are_refused(project: Project) -> None:
     _fill(project)
     with refusal("unknown-source", "nobody"):
         compare_selection(project, "nobody")
@@ -163,7 +163,7 @@ def test_only_judgments_can_be_the_truth(project: Project) -> None:
         compare_selection(project, top_k=0)
 
 
-def test_the_shell_prints_the_same(
+def test_command_prints_the_same_numbers(
     tmp_path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = new_project(tmp_path / "p.duckdb")

@@ -1,4 +1,4 @@
-"""Whether systems differ: against scipy, against every sign flip, and against sums done by hand."""
+"""Significance tests of systems, checked against scipy, every sign flip and sums by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.made.refusals import mentions, refusal
 def board_of(
     scores: Mapping[str, Mapping[str, float]], policy: Policy | None = None, queries: Sequence[str] = ()
 ) -> Leaderboard:
-    """A leaderboard of scores by query by run."""
+    """Return a leaderboard from scores by run and query."""
     policy = policy or Policy()
     queries = list(queries) or sorted({query for by_query in scores.values() for query in by_query})
     per_query = {run: dict(by_query) for run, by_query in scores.items()}
@@ -34,7 +34,7 @@ def board_of(
 
 
 def random_scores(systems: int, queries: int, seed: int, skips: float = 0.0) -> dict[str, dict[str, float]]:
-    """Scores with two digits, so that ties occur; some queries are skipped."""
+    """Return scores with two digits, so that ties occur; some queries are skipped."""
     rng = np.random.default_rng(seed)
     return {
         f"run{s}": {
@@ -47,7 +47,7 @@ def random_scores(systems: int, queries: int, seed: int, skips: float = 0.0) -> 
 
 
 def every_flip(differences: Sequence[float]) -> float:
-    """The p value of the randomisation test straight from its definition."""
+    """Compute the p value of the randomisation test from its definition."""
     seen = abs(sum(differences))
     sums = [
         abs(sum(sign * d for sign, d in zip(signs, differences, strict=True)))
@@ -56,23 +56,23 @@ def every_flip(differences: Sequence[float]) -> float:
     return sum(s >= seen - 1e-9 for s in sums) / len(sums)
 
 
-class TestTheTTest:
+class TestTTest:
     @pytest.mark.parametrize("seed", range(5))
-    def test_is_that_of_scipy_where_every_query_was_answered(self, seed: int) -> None:
+    def test_p_matches_scipy_without_skipped_queries(self, seed: int) -> None:
         board = board_of(random_scores(6, 12, seed))
         for row in compare_systems(board):
             mine, other = (list(board.per_query[run].values()) for run in (row.run, row.against))
             assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
             assert row.queries == 12
 
-    def test_counts_a_skipped_query_as_0_where_the_policy_does(self) -> None:
+    def test_skipped_query_scores_zero_by_default(self) -> None:
         scores = random_scores(4, 15, 1, skips=0.3)
         board = board_of(scores)
         for row in compare_all(board):
             mine, other = ([scores[run].get(q, 0.0) for q in board.query_ids] for run in (row.run, row.against))
             assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
 
-    def test_leaves_a_skipped_query_out_where_the_policy_does(self) -> None:
+    def test_skipped_query_is_left_out_if_policy_ignores_it(self) -> None:
         scores = random_scores(4, 15, 1, skips=0.3)
         board = board_of(scores, Policy(skipped="ignore"))
         for row in compare_all(board):
@@ -81,20 +81,20 @@ class TestTheTTest:
             assert row.queries == len(both) < 15
             assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
 
-    def test_a_query_that_no_run_answered_still_counts(self) -> None:
+    def test_query_that_no_run_answered_still_counts(self) -> None:
         board = board_of({"a": {"q1": 0.9, "q2": 0.5}, "b": {"q1": 0.1, "q2": 0.4}}, queries=["q1", "q2", "q3"])
         expected = stats.ttest_rel([0.9, 0.5, 0.0], [0.1, 0.4, 0.0]).pvalue
         assert compare_systems(board)[0].p == pytest.approx(expected)
 
-    def test_of_differences_that_only_binary_rounding_spreads_is_undefined(self) -> None:
+    def test_rounding_differences_make_p_undefined(self) -> None:
         same_step = np.array([[0.3 - 0.2], [0.8 - 0.7], [0.6 - 0.5]])
         assert np.ptp(same_step) > 0
         assert np.isnan(t_test(same_step)).all()
 
 
-class TestTheRandomisationTest:
+class TestRandomisationTest:
     @pytest.mark.parametrize("queries", [2, 3, 5, 8, 10])
-    def test_on_few_queries_takes_every_sign_flip(self, queries: int) -> None:
+    def test_few_queries_use_every_sign_flip(self, queries: int) -> None:
         rng = np.random.default_rng(queries)
         differences = rng.integers(-3, 5, size=(queries, 6)) / 10
         expected = [every_flip(column) for column in differences.T.tolist()]
@@ -102,15 +102,15 @@ class TestTheRandomisationTest:
         for value, wanted, column in zip(found, expected, differences.T, strict=True):
             assert np.isnan(value) if not column.any() else value == pytest.approx(wanted)
 
-    def test_draws_sign_flips_where_there_are_too_many_and_comes_near_the_exact_value(self) -> None:
+    def test_drawn_sign_flips_approximate_exact_value(self) -> None:
         differences = np.random.default_rng(3).normal(0.05, 0.2, size=(12, 5))
         exact = randomisation_test(differences, permutations=2**12)
         drawn = randomisation_test(differences, permutations=2**12 - 1)
         assert drawn != pytest.approx(exact, abs=0)
-        # Five standard errors of a share among so many draws.
+        # The tolerance is five standard errors of a share among 2**12 draws.
         assert drawn == pytest.approx(exact, abs=5 * 0.5 / 2**6)
 
-    def test_comes_near_that_of_scipy_on_many_queries(self) -> None:
+    def test_p_is_close_to_scipy_on_many_queries(self) -> None:
         differences = np.random.default_rng(4).normal(0.04, 0.2, size=60)
         theirs = stats.permutation_test(
             (differences,), np.mean, permutation_type="samples", n_resamples=20_000, rng=np.random.default_rng(0)
@@ -118,35 +118,35 @@ class TestTheRandomisationTest:
         mine = randomisation_test(differences[:, None], 20_000)[0]
         assert mine == pytest.approx(theirs, abs=0.02)
 
-    def test_never_gives_0_when_flips_are_drawn(self) -> None:
+    def test_p_is_never_zero_with_drawn_flips(self) -> None:
         certain = np.full((40, 1), 0.5)
         assert randomisation_test(certain, 999)[0] == pytest.approx(1 / 1000)
 
-    def test_it_takes_the_thousands_of_items_that_an_exam_may_have(self) -> None:
+    def test_thousands_of_items_can_be_tested(self) -> None:
         differences = np.tile([[1.0, 1.0], [1.0, -1.0]], (1000, 1))
         found = randomisation_test(differences, 99)
         assert found[0] == pytest.approx(1 / 100) and found[1] == 1
 
-    def test_is_the_same_for_the_same_seed_and_another_for_another(self) -> None:
+    def test_result_depends_on_seed_only(self) -> None:
         board = board_of(random_scores(4, 30, 5))
         first, again, other = (compare_systems(board, test="randomisation", seed=seed) for seed in (0, 0, 1))
         assert first == again
         assert first != other
 
-    def test_does_not_depend_on_how_the_sign_flips_are_cut(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_result_does_not_depend_on_chunk_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
         differences = np.random.default_rng(6).normal(0.1, 0.2, size=(9, 3))
         whole = randomisation_test(differences)
         monkeypatch.setattr("exam_workbench.measures._means_and_tests._CHUNK", 50)
         assert randomisation_test(differences) == pytest.approx(whole)
 
-    def test_leaves_a_skipped_query_out_where_the_policy_does(self) -> None:
+    def test_skipped_query_is_left_out_of_randomisation(self) -> None:
         scores = random_scores(3, 8, 7, skips=0.25)
         for row in compare_all(board_of(scores, Policy(skipped="ignore")), "randomisation"):
             both = scores[row.run].keys() & scores[row.against].keys()
             expected = every_flip([scores[row.run][q] - scores[row.against][q] for q in sorted(both)])
             assert row.p == pytest.approx(expected)
 
-    def test_makes_enough_flips_for_significance_after_correction(self) -> None:
+    def test_flips_suffice_for_significance_after_correction(self) -> None:
         scores = {f"run{s}": {f"q{q}": s / 40 + 0.001 * (q % 3 + s % 2) for q in range(20)} for s in range(40)}
         rows = compare_all(board_of(scores), "randomisation", permutations=100)
         assert len(rows) == 40 * 39 / 2
@@ -154,16 +154,16 @@ class TestTheRandomisationTest:
 
 
 class TestHolm:
-    def test_is_what_one_computes_by_hand(self) -> None:
-        # In rising order .01 .02 .03 .04 times 4 3 2 1 is .04 .06 .06 .04, made monotone: .04 .06 .06 .06.
+    def test_adjustment_matches_hand_calculation(self) -> None:
+        # Sorted, .01 .02 .03 .04 times 4 3 2 1 is .04 .06 .06 .04, and monotone .04 .06 .06 .06.
         assert adjust_holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
 
-    def test_stays_at_1_and_leaves_a_single_value_alone(self) -> None:
+    def test_values_stop_at_1_and_single_value_is_unchanged(self) -> None:
         assert adjust_holm([0.5, 0.9]) == [1.0, 1.0]
         assert adjust_holm([0.03]) == [0.03]
         assert adjust_holm([]) == []
 
-    def test_corrects_only_for_comparisons_that_could_be_made(self) -> None:
+    def test_correction_counts_only_possible_comparisons(self) -> None:
         scores = random_scores(3, 10, 8)
         scores["twin"] = dict(scores["run2"])
         board = board_of(scores)
@@ -172,57 +172,57 @@ class TestHolm:
         assert len(p_values) == 2
         assert [row.corrected for row in rows if row.p is not None] == pytest.approx(adjust_holm(p_values))
 
-    def test_can_be_left_away(self) -> None:
+    def test_correction_can_be_turned_off(self) -> None:
         for row in compare_all(board_of(random_scores(5, 10, 9)), correction="none"):
             assert row.corrected == row.p
 
 
-class TestWhoIsComparedWithWhom:
+class TestComparedPairs:
     BOARD = board_of(random_scores(5, 20, 10))
 
-    def test_the_best_is_the_baseline_where_none_is_named(self) -> None:
+    def test_best_system_is_default_baseline(self) -> None:
         order = [system.run for system in self.BOARD.systems]
         rows = compare_systems(self.BOARD)
         assert [(row.run, row.against) for row in rows] == [(run, order[0]) for run in order[1:]]
 
-    def test_a_named_baseline_is_compared_with_all_others(self) -> None:
+    def test_named_baseline_is_compared_with_all_others(self) -> None:
         order = [system.run for system in self.BOARD.systems]
         rows = compare_systems(self.BOARD, order[2])
         assert [row.run for row in rows] == [order[0], order[1], order[3], order[4]]
         assert [row.difference > 0 for row in rows] == [True, True, False, False]
 
-    def test_each_with_the_one_above(self) -> None:
+    def test_neighbours_are_compared_with_system_above(self) -> None:
         order = [system.run for system in self.BOARD.systems]
         rows = compare_neighbours(self.BOARD)
         assert [(row.run, row.against) for row in rows] == list(zip(order[1:], order[:-1], strict=True))
 
-    def test_every_pair_once_with_the_better_first(self) -> None:
+    def test_all_pairs_are_compared_once_with_better_first(self) -> None:
         rows = compare_all(self.BOARD)
         assert len({frozenset((row.run, row.against)) for row in rows}) == len(rows) == 10
         assert all(row.difference >= 0 for row in rows)
 
-    def test_error_bars_overlap_as_the_papers_say(self) -> None:
+    def test_error_bar_overlap_matches_bars_overlap(self) -> None:
         scores, errors = self.BOARD.scores, self.BOARD.std_errors
         for row in compare_all(self.BOARD):
             expected = bars_overlap(scores[row.run], errors[row.run], scores[row.against], errors[row.against])
             assert row.error_bars_overlap == expected
 
-    def test_a_system_differs_from_below_the_level_on(self) -> None:
+    def test_systems_differ_if_corrected_p_is_below_level(self) -> None:
         for row in compare_all(self.BOARD):
             assert row.corrected is not None
             assert row.differs == (row.corrected < ALPHA)
 
 
-class TestWhereThereIsNoTest:
+class TestUndefinedTests:
     @pytest.mark.parametrize("test", ["t", "randomisation"])
-    def test_identical_scores_say_so(self, test: str) -> None:
+    def test_identical_scores_have_no_p(self, test: str) -> None:
         board = board_of({run: {"q1": 0.1, "q2": 0.5} for run in ("a", "b")})
         (row,) = compare_systems(board, test=test)  # type: ignore[arg-type]
         assert (row.p, row.corrected, row.differs, row.undefined) == (None, None, None, SAME)
         assert row.error_bars_overlap
 
     @pytest.mark.parametrize("test", ["t", "randomisation"])
-    def test_one_query_is_too_few(self, test: str) -> None:
+    def test_single_query_has_no_p(self, test: str) -> None:
         board = board_of({"a": {"q1": 0.1}, "b": {"q1": 0.5}})
         (row,) = compare_systems(board, test=test)  # type: ignore[arg-type]
         assert row.p is None
@@ -230,22 +230,22 @@ class TestWhereThereIsNoTest:
         assert mentions(row.undefined, "2") and mentions(row.undefined, "1")
         assert row.error_bars_overlap is None
 
-    def test_a_constant_difference_has_no_t_test_but_a_randomisation_test(self) -> None:
+    def test_constant_difference_has_randomisation_test_only(self) -> None:
         board = board_of({"a": {f"q{i}": 0.1 * i for i in range(4)}, "b": {f"q{i}": 0.1 * i + 0.5 for i in range(4)}})
         assert compare_systems(board)[0].undefined == NO_SPREAD
         assert compare_systems(board, test="randomisation")[0].p == pytest.approx(2 / 16)
 
-    def test_an_imported_board_has_error_bars_only(self) -> None:
+    def test_imported_leaderboard_has_error_bars_only(self) -> None:
         systems = [System("a", 0.9, 0.1, 0, 1), System("b", 0.75, 0.1, 0, 2), System("c", 0.3, None, 0, 3)]
         rows = compare_systems(Leaderboard("MAP", "printed", Policy(), systems, {}))
         assert [row.undefined for row in rows] == [NO_QUERIES] * 2
         assert [row.error_bars_overlap for row in rows] == [True, None]
 
-    def test_one_system_or_none_has_nothing_to_compare(self) -> None:
+    def test_fewer_than_two_systems_give_no_comparison(self) -> None:
         assert compare_systems(board_of({"a": {"q1": 0.1}})) == []
         assert compare_all(board_of({})) == []
 
-    def test_wrong_names_are_refused(self) -> None:
+    def test_invalid_options_are_refused(self) -> None:
         board = board_of(random_scores(3, 4, 11))
         with refusal("unknown-system", "nobody"):
             compare_systems(board, "nobody")
@@ -257,7 +257,7 @@ class TestWhereThereIsNoTest:
             compare_systems(board, test="randomisation", permutations=0)
 
 
-class TestTheCommand:
+class TestCommand:
     @pytest.fixture
     def small(self, project: Project) -> Project:
         questions = [Question(f"q{i}/a", f"q{i}", f"What is {i}?") for i in range(4)]
@@ -273,7 +273,7 @@ class TestTheCommand:
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    def test_prints_what_the_function_gives(self, small: Project) -> None:
+    def test_json_matches_comparison(self, small: Project) -> None:
         expected = compare_systems(leaderboard(small, "nDCG@10"), "poor", "randomisation")
         found = json.loads(
             self.run(small, "--measure", "nDCG@10", "--test", "randomisation", "--baseline", "poor", "--json")
@@ -281,7 +281,7 @@ class TestTheCommand:
         assert (found["measure"], found["test"], found["baseline"]) == ("nDCG@10", "randomisation", "poor")
         assert found["systems"] == [row.as_dict() for row in expected]
 
-    def test_prints_a_row_for_every_other_system(self, small: Project) -> None:
+    def test_table_has_row_for_every_other_system(self, small: Project) -> None:
         best = leaderboard(small, "nDCG@10").systems[0].run
         lines = self.run(small, "--measure", "nDCG@10").splitlines()
         assert lines[0].startswith("nDCG@10 ") and f" {best}," in lines[0]

@@ -15,7 +15,7 @@ from tests.made.projects import fill
 from tests.study.test_significance import board_of, random_scores
 
 
-def test_a_difference_at_the_bound_is_the_first_that_is_separated() -> None:
+def test_differences_above_the_bound_are_separated() -> None:
     rng = np.random.default_rng(1)
     differences = rng.normal([0.0, 0.02, 0.5], 0.1, size=(12, 3))
     bounds = separable_differences(differences)
@@ -27,7 +27,7 @@ def test_a_difference_at_the_bound_is_the_first_that_is_separated() -> None:
     assert np.isnan(separable_differences(np.ones((5, 1)))).all()
 
 
-def test_more_queries_separate_smaller_differences_and_all_give_the_leaderboard_itself(project: Project) -> None:
+def test_more_queries_separate_smaller_differences(project: Project) -> None:
     board = board_of(random_scores(6, 40, seed=2))
     sizes = sample_queries(project, board)
     bounds = [size.separable for size in sizes]
@@ -53,7 +53,7 @@ def ask(project: Project) -> None:
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "P@3", "EXAM-Cover@3", "alpha_nDCG@10"])
-def test_fewer_questions_change_the_order_and_all_of_them_do_not(project: Project, measure: str) -> None:
+def test_only_fewer_questions_change_the_order(project: Project, measure: str) -> None:
     ask(project)
     shares: list[float] = []
     sizes = sample_questions(project, measure, Policy(), shares.append)
@@ -62,6 +62,6 @@ def test_fewer_questions_change_the_order_and_all_of_them_do_not(project: Projec
     assert shares == sorted(shares) and shares[0] == 0
 
 
-def test_a_measure_of_gold_texts_or_of_the_pool_has_no_samples(project: Project) -> None:
+def test_pool_normalised_measure_has_no_samples(project: Project) -> None:
     ask(project)
     assert sample_questions(project, "EXAM-Cover@3/pool", Policy()) == []

@@ -1,4 +1,4 @@
-"""Judged@k by source, what to grade next for a new run, and one job that grades just that."""
+"""Judged@k by source, and the passages of a new run that need grading."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEW = "q1 Q0 p4 1 9 new\nq1 Q0 p1 2 8 new\nq1 Q0 p2 3 7 new\nq2 Q0 p5 1 9 new\n"
 
 
 class Fives:
-    """A grader that gives 5 and remembers what it was asked."""
+    """A grader that always rates 5 and records the pairs it grades."""
 
     spec = SPEC
 
@@ -49,19 +49,19 @@ def _with_a_new_run(project: Project, folder: Path) -> None:
     import_files(project, "runs", [Source.from_path(run)], "ann")
 
 
-def test_judged_is_counted_by_run_and_by_source_of_values(project: Project, tmp_path: Path) -> None:
+def test_judged_share_is_counted_by_run_and_source(project: Project, tmp_path: Path) -> None:
     _with_a_new_run(project, tmp_path)
     judge(project, {("q1", "p4"): 1, ("q1", "p1"): 0, ("q1", "p2"): -1, ("q2", "p3"): 0})
     shares = {(s.run, s.source): s for s in unjudged_shares(project).shares}
     assert (shares["old", "exam"].known, shares["old", "exam"].top, shares["old", "exam"].judged) == (3, 3, 1.0)
-    # New has labels for p1 and p2 of three passages of q1, and for none of q2.
+    # The new run has labels for p1 and p2 of three passages in q1, and for none in q2.
     assert (shares["new", "exam"].known, shares["new", "exam"].top) == (2, 4)
     assert shares["new", "exam"].judged == pytest.approx((2 / 3 + 0) / 2)
-    # A judgment of -1 counts as none.
+    # A judgment of -1 does not count as judged.
     assert (shares["new", "assessors"].known, shares["old", "assessors"].known) == (2, 2)
 
 
-def test_judged_is_the_measure_of_the_same_name(project: Project, tmp_path: Path) -> None:
+def test_judged_share_matches_judged_measure(project: Project, tmp_path: Path) -> None:
     _with_a_new_run(project, tmp_path)
     judge(project, {("q1", "p4"): 1, ("q1", "p2"): -1, ("q2", "p3"): 0})
     board = leaderboard(project, "Judged@2", "assessors", Policy(skipped="ignore"))
@@ -69,7 +69,7 @@ def test_judged_is_the_measure_of_the_same_name(project: Project, tmp_path: Path
     assert found == pytest.approx(board.scores)
 
 
-def test_what_a_new_run_lacks_is_listed_best_rank_first(project: Project, tmp_path: Path) -> None:
+def test_missing_grades_are_listed_by_best_rank(project: Project, tmp_path: Path) -> None:
     _with_a_new_run(project, tmp_path)
     found = to_grade(project, Policy(), "new", 20)
     assert (found.passages, found.ungraded, found.failed, found.not_pooled) == (4, 3, 1, 0)
@@ -83,7 +83,7 @@ def test_what_a_new_run_lacks_is_listed_best_rank_first(project: Project, tmp_pa
     assert to_grade(project, Policy(), "old", 20).ungraded == 0
 
 
-def test_one_job_grades_just_what_a_run_lacks(project: Project, tmp_path: Path) -> None:
+def test_job_grades_only_missing_pairs_of_run(project: Project, tmp_path: Path) -> None:
     _with_a_new_run(project, tmp_path)
     other = tmp_path / "other.run"
     other.write_text("q1 Q0 p6 1 9 other\n")
@@ -105,17 +105,17 @@ def test_one_job_grades_just_what_a_run_lacks(project: Project, tmp_path: Path) 
     assert json.loads(project.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))["runs"] == ["new"]
 
 
-def test_passages_beyond_the_pool_are_counted_apart(project: Project, tmp_path: Path) -> None:
+def test_passages_outside_pool_are_counted_separately(project: Project, tmp_path: Path) -> None:
     _with_a_new_run(project, tmp_path)
     with project.transaction() as cursor:
         set_pool_depth(cursor, 1, "ann")
     found = to_grade(project, Policy(), "new", 20)
-    # p4 and p5 are at rank 1, p1 is at rank 1 of the old run; p2 is no longer pooled.
+    # p4 and p5 are at rank 1, and p1 at rank 1 of the old run, so only p2 is not pooled.
     assert (found.passages, found.not_pooled, found.ungraded) == (4, 1, 3)
     assert unjudged_shares(project).top_k == 1
 
 
-def test_passages_without_text_are_counted_and_not_asked(project: Project, tmp_path: Path) -> None:
+def test_passages_without_text_are_not_counted_as_ungraded(project: Project, tmp_path: Path) -> None:
     fill(project, BANK, RATINGS, OLD)
     run = tmp_path / "new.run"
     run.write_text(NEW)
@@ -124,7 +124,7 @@ def test_passages_without_text_are_counted_and_not_asked(project: Project, tmp_p
     assert (found.without_text, found.ungraded, found.failed) == (2, 0, 1)
 
 
-def test_judgments_can_be_looked_at_before_anything_is_graded(project: Project) -> None:
+def test_judged_shares_work_before_any_grading(project: Project) -> None:
     fill(project, BANK, {}, OLD)
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM graders")
@@ -134,7 +134,7 @@ def test_judgments_can_be_looked_at_before_anything_is_graded(project: Project) 
     assert [(s.source, s.known) for s in found.shares] == [("assessors", 1)]
 
 
-def test_unknown_runs_and_depths_are_refused(project: Project, tmp_path: Path) -> None:
+def test_unknown_run_and_invalid_depth_are_refused(project: Project, tmp_path: Path) -> None:
     _with_a_new_run(project, tmp_path)
     with refusal("unknown-run", "nobody"):
         unjudged_shares(project, runs=["nobody"])
@@ -144,7 +144,7 @@ def test_unknown_runs_and_depths_are_refused(project: Project, tmp_path: Path) -
         unjudged_shares(project, top_k=0)
 
 
-def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "p.duckdb")
     project = new_project(Path(path))
     _with_a_new_run(project, tmp_path)

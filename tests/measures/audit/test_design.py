@@ -1,4 +1,4 @@
-"""Who is drawn: weights of ranks, chances that add up to the budget, and the same sample anywhere."""
+"""Sampling design: rank weights, inclusion chances and reproducible samples."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def test_scores_are_weights_times_gains() -> None:
 
 
 @pytest.mark.parametrize("name", ["nDCG@10", "AP", "P@0", "RBP@10", "RBP(p=0.0)@10", "DCG"])
-def test_a_measure_that_is_no_weighted_sum_is_refused(name: str) -> None:
+def test_nonlinear_or_invalid_measure_is_refused(name: str) -> None:
     with pytest.raises(InputError):
         linear_measure(name)
 
 
-def test_what_all_rank_alike_matters_to_scores_and_not_to_differences() -> None:
+def test_equally_ranked_passage_does_not_matter_for_differences() -> None:
     w = np.array([[0.5, 0.3, 0.0], [0.5, 0.0, 0.3]])
     assert passage_importance(w)[0] > passage_importance(w)[1]
     assert passage_importance(w, "differences") == pytest.approx([0.0, 0.3, 0.3])
@@ -50,9 +50,7 @@ sizes = st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 10)), min_size=1, max_s
 
 @settings(max_examples=examples(150), deadline=None)
 @given(sizes, st.floats(0.05, 50), st.floats(0.01, 1))
-def test_chances_add_up_to_the_budget_between_floor_and_cap_in_the_order_of_sizes(
-    size: list[float], budget: float, floor: float
-) -> None:
+def test_inclusion_chances_sum_to_the_budget_within_bounds(size: list[float], budget: float, floor: float) -> None:
     found = inclusion_chances(np.array(size), budget, floor)
     total = min(budget, len(size))
     assert found.sum() == pytest.approx(total, rel=1e-6)
@@ -61,26 +59,26 @@ def test_chances_add_up_to_the_budget_between_floor_and_cap_in_the_order_of_size
     assert np.all(np.diff(found[np.argsort(size, kind="stable")]) >= -1e-9)
 
 
-def test_what_is_known_is_not_drawn_and_what_is_open_always_can_be() -> None:
+def test_only_unknown_passages_can_be_drawn() -> None:
     found = inclusion_chances(np.array([5.0, 1.0, 0.0]), 1.0, eligible=np.array([False, True, True]))
     assert found[0] == 0
     assert found[1] > found[2] > 0
 
 
-def test_seed_and_ids_decide_the_sample_whatever_the_order_of_rows() -> None:
+def test_sample_depends_on_seed_and_ids_not_row_order() -> None:
     items = [(f"q{i % 7}", f"p{i}") for i in range(300)]
     chance = np.linspace(0.05, 0.9, 300)
     mixed = np.random.default_rng(3).permutation(300)
     drawn = draw_sample(chance, "a seed", 1, items)
     again = draw_sample(chance[mixed], "a seed", 1, [items[i] for i in mixed])
     assert again.tolist() == drawn[mixed].tolist()
-    # These are the same on any machine.
+    # These positions must be the same on every machine.
     assert np.flatnonzero(draw_sample(np.full(12, 0.4), 17, 2, items[:12])).tolist() == [0, 1, 3, 6, 8, 10]
     assert draw_sample(chance, "another seed", 1, items).tolist() != drawn.tolist()
     assert draw_sample(chance, "a seed", 2, items).tolist() != drawn.tolist()
 
 
-def test_the_number_drawn_is_the_budget_on_average() -> None:
+def test_mean_sample_size_equals_the_budget() -> None:
     items = [("q", str(i)) for i in range(500)]
     chance = inclusion_chances(np.linspace(0.1, 3, 500), 80)
     count = [draw_sample(chance, seed, 1, items).sum() for seed in range(200)]
@@ -90,7 +88,7 @@ def test_the_number_drawn_is_the_budget_on_average() -> None:
 
 @settings(max_examples=examples(60), deadline=None)
 @given(sizes, st.lists(st.floats(0.5, 15), min_size=1, max_size=5))
-def test_the_shares_of_batches_add_up_for_every_passage(size: list[float], budgets: list[float]) -> None:
+def test_batch_shares_of_every_passage_sum_to_one(size: list[float], budgets: list[float]) -> None:
     planned = planned_chances(np.array(size), budgets)
     found = batch_shares(planned)
     assert found.min() >= 0
@@ -99,6 +97,6 @@ def test_the_shares_of_batches_add_up_for_every_passage(size: list[float], budge
     assert found[np.argmax(planned >= 1, axis=0), np.arange(len(size))][certain] == pytest.approx(1)
 
 
-def test_what_is_planned_of_the_first_batch_does_not_depend_on_how_many_follow() -> None:
+def test_first_batch_does_not_depend_on_later_batches() -> None:
     size = np.linspace(0, 2, 30)
     assert planned_chances(size, [5.0] * 2)[0] == pytest.approx(planned_chances(size, [5.0] * 6)[0])

@@ -1,4 +1,4 @@
-"""Audited scores: unbiased by enumeration of every sample, their variance, and what must hold at the edges."""
+"""Audited scores: unbiasedness by enumeration of all samples, variance, and edge cases."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ POOL = Pool(X, folds_of(ITEMS, 3), np.array([0, 0, 0, 1, 1]))
 
 
 def samples(chance: Array) -> list[tuple[float, Flags]]:
-    """Every subset that can be drawn, with its chance."""
+    """Return every possible sample with its chance."""
     sides = [(False,) if p == 0 else (True,) if p >= 1 else (True, False) for p in chance]
     rows = [np.array(row) for row in product(*sides)]
     return [(float(np.where(row, chance, 1 - chance).prod()), row) for row in rows]
@@ -48,7 +48,7 @@ def samples(chance: Array) -> list[tuple[float, Flags]]:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regressions are made from two passages on, so that so small a pool has them."""
+    """Allow regressions from two passages on, so that this small pool has them."""
     monkeypatch.setattr("exam_workbench.measures.audit._gain_estimates.FEWEST", 2)
 
 
@@ -56,7 +56,7 @@ def one(chance: Array, drawn: Flags, known: Flags = NOBODY) -> Batch:
     return Batch(chance, drawn, drawn & ~known, known)
 
 
-def test_one_batch_is_unbiased_over_all_samples_with_predictions_that_are_learnt_from_them(few: None) -> None:
+def test_one_batch_with_learnt_predictions_is_unbiased(few: None) -> None:
     chance = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
     mean = np.zeros(2)
     for p, drawn in samples(chance):
@@ -66,12 +66,12 @@ def test_one_batch_is_unbiased_over_all_samples_with_predictions_that_are_learnt
     assert mean == pytest.approx(W @ Y, abs=1e-12)
 
 
-def test_two_batches_are_unbiased_where_the_second_is_drawn_by_what_the_first_showed(few: None) -> None:
+def test_two_batches_are_unbiased_if_the_second_adapts(few: None) -> None:
     first = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
     planned = planned_chances(first, [2.0, 2.0])
     mean = np.zeros(2)
     for p, drawn in samples(first):
-        # Where much was found, the second batch is larger and looks elsewhere: the past may decide everything.
+        # The second batch may adapt to the first: if much was found, it is larger and has other chances.
         seen = Y[drawn].sum()
         second = inclusion_chances(np.where(Y.sum() > 2 * seen, W[0], W[1]) + 0.05, 1 + 0.3 * seen, 0.3, ~drawn)
         for q, again in samples(second):
@@ -82,7 +82,7 @@ def test_two_batches_are_unbiased_where_the_second_is_drawn_by_what_the_first_sh
     assert mean == pytest.approx(W @ Y, abs=1e-12)
 
 
-def test_the_estimated_variance_is_the_variance_on_average_over_all_samples_and_batches() -> None:
+def test_variance_estimate_is_unbiased_over_all_samples() -> None:
     first = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
     planned = planned_chances(first, [2.0, 2.0])
     guess = np.tile(Y[::-1], (2, 1))
@@ -93,12 +93,12 @@ def test_the_estimated_variance_is_the_variance_on_average_over_all_samples_and_
             batches = [one(first, drawn), one(second, again, drawn)]
             found = estimate_sums(W, correct_gains(batches, planned, np.where(drawn | again, Y, np.nan), guess))
             square += p * q * (found.value - W @ Y) ** 2
-            # A sum is empty, and its interval withheld, where no passage of it was judged.
+            # The error is NaN if no passage of a system was judged.
             variance += p * q * np.nan_to_num(found.error) ** 2
     assert variance == pytest.approx(square, rel=1e-10)
 
 
-def test_batches_drawn_as_planned_are_as_good_as_one_batch_with_their_chances_together() -> None:
+def test_planned_batches_are_as_precise_as_one_combined_batch() -> None:
     size = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
     planned = planned_chances(size, [1.5, 1.0, 1.0])
     total = 1 - np.prod(1 - planned, axis=0)
@@ -117,7 +117,7 @@ def test_batches_drawn_as_planned_are_as_good_as_one_batch_with_their_chances_to
     assert square == pytest.approx(W**2 @ (Y**2 * (1 / total - 1)), rel=1e-9)
 
 
-def test_all_judged_is_the_exact_score_without_an_interval() -> None:
+def test_fully_judged_scores_are_exact() -> None:
     everyone = ~NOBODY
     batch = one(np.ones(5), everyone)
     found = correct_gains([batch], np.ones((1, 5)), Y, np.full((1, 5), 9.0))
@@ -128,7 +128,7 @@ def test_all_judged_is_the_exact_score_without_an_interval() -> None:
     assert (pairs.p.tolist(), group_alike(told.value, pairs)) == ([0.0], [])
 
 
-def test_an_interval_is_not_known_where_no_passage_of_a_system_was_judged() -> None:
+def test_system_without_judged_passages_has_unknown_interval() -> None:
     w = np.array(
         [[0.5, 0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 0.5, 0.5], [0.0, 0.0, 0.0, 0.0, 1.0]]
     )
@@ -140,7 +140,7 @@ def test_an_interval_is_not_known_where_no_passage_of_a_system_was_judged() -> N
         [one(chance, drawn, known)], planned_chances(chance, [2.0], known=known), gains, np.full((1, 5), 1.5)
     )
     told = estimate_sums(w, found)
-    # The first has a judged passage, the next two have none, and of the last all is known.
+    # System 0 has a judged passage, systems 1 and 2 have none, and system 3 is fully known.
     assert np.isnan([told.error, told.low, told.high]).tolist() == [[False, True, True, False]] * 3
     assert told.degrees[0] == 2 and told.width[0] > 0 and told.width[3] == 0
     bias = machine_bias(w, np.full(5, 3.0), found)
@@ -161,14 +161,14 @@ def test_an_interval_is_not_known_where_no_passage_of_a_system_was_judged() -> N
     assert true_correlation(machine[1:], w[[1, 2, 2]], found).value is None
 
 
-def test_a_difference_of_systems_with_the_same_ranks_is_known_although_nothing_was_judged() -> None:
+def test_difference_of_equal_rankings_is_known_without_judgments() -> None:
     found = correct_gains([one(np.full(5, 0.5), NOBODY)], np.full((1, 5), 0.5), np.full(5, np.nan), np.ones((1, 5)))
     pairs = compare_all_systems(W[[0, 0, 1]], found)
     assert np.isnan(pairs.difference.low).tolist() == [False, True, True]
     assert pairs.p.tolist() == [1.0, 1.0, 1.0]
 
 
-def test_what_was_known_before_counts_exactly_and_as_no_sample() -> None:
+def test_known_judgments_count_exactly_and_not_as_sample() -> None:
     known = np.array([True, False, False, False, True])
     drawn = np.array([False, True, False, False, False])
     chance = np.array([0.0, 0.5, 0.5, 0.5, 0.0])
@@ -179,7 +179,7 @@ def test_what_was_known_before_counts_exactly_and_as_no_sample() -> None:
     assert (found.judged, found.missed) == (1, 0)
 
 
-def test_what_was_not_answered_widens_the_interval_and_its_worst_cases_hold_the_score() -> None:
+def test_skipped_passages_widen_the_interval_within_worst_cases() -> None:
     n = 400
     rng = np.random.default_rng(0)
     y, w = rng.integers(0, 4, n).astype(float), np.full((1, n), 1 / n)
@@ -198,7 +198,7 @@ def test_what_was_not_answered_widens_the_interval_and_its_worst_cases_hold_the_
     assert estimate_sums(w, low).value[0] < told.value[0] < estimate_sums(w, high).value[0]
 
 
-def test_a_passage_that_was_sure_to_be_drawn_can_be_skipped_and_judged_later() -> None:
+def test_skipped_certain_passage_can_be_judged_later() -> None:
     skipped = np.arange(5) == 0
     chance = np.array([1.0, 0.5, 0.5, 0.5, 0.5])
     drawn = np.array([True, True, False, False, True])
@@ -215,7 +215,7 @@ def test_a_passage_that_was_sure_to_be_drawn_can_be_skipped_and_judged_later() -
     assert np.isfinite(only.gains).all()
 
 
-def test_queries_seen_as_a_sample_give_the_standard_error_of_a_mean_where_all_is_judged() -> None:
+def test_query_variance_gives_the_standard_error_of_the_mean() -> None:
     rng = np.random.default_rng(1)
     queries = np.repeat(np.arange(10), 4)
     y = rng.random(40)
@@ -228,7 +228,7 @@ def test_queries_seen_as_a_sample_give_the_standard_error_of_a_mean_where_all_is
         estimate_sums(w, CorrectedGains(y, np.zeros(40), 40, 0), variance="queries", queries=np.zeros(40, int))
 
 
-def test_the_bias_of_a_machine_and_of_the_systems_it_favours_is_found() -> None:
+def test_grader_bias_and_favoured_group_bias_are_found() -> None:
     w = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     machine, truth = np.array([3.0, 1.0]), np.array([2.0, 1.0])
     found = CorrectedGains(truth, np.array([0.01, 0.01]), 2, 0)
@@ -238,20 +238,20 @@ def test_the_bias_of_a_machine_and_of_the_systems_it_favours_is_found() -> None:
     assert contrast.low[0] > 0
 
 
-def test_groups_are_the_longest_stretches_without_a_difference_and_can_overlap() -> None:
+def test_groups_are_maximal_and_may_overlap() -> None:
     found = CorrectedGains(np.array([0.0, 2.0, 4.0, 30.0]), np.full(4, 0.8), 4, 0)
     told = estimate_sums(np.eye(4), found)
     assert group_alike(told.value, compare_all_systems(np.eye(4), found), 0.2) == [[2, 1], [1, 0]]
 
 
-def test_one_system_has_a_score_and_no_pairs() -> None:
+def test_single_system_has_no_pairs() -> None:
     found = CorrectedGains(Y, np.full(5, 0.1), 5, 0)
     pairs = compare_all_systems(W[:1], found)
     assert len(pairs.p) == 0
     assert group_alike(estimate_sums(W[:1], found).value, pairs) == []
 
 
-def test_samples_that_contradict_themselves_are_refused() -> None:
+def test_contradictory_samples_are_refused() -> None:
     chance, drawn = np.full(5, 0.5), np.array([True, False, False, False, False])
     zeros, planned = np.zeros((1, 5)), chance[None]
     with refusal("batch-does-not-match"):

@@ -1,4 +1,4 @@
-"""What follows from an audit: labels, calibration, stopping, planning, order; and a small simulation of all of it."""
+"""Conclusions from audits: label quality, calibration, stopping, planning and order, with a small simulation."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from tests.made.projects import examples
 
 
 def board(seed: int = 0) -> tuple[Weights, Array, dict[str, Array]]:
-    """Six systems over 20 queries, gains 0 to 3, and a machine whose label follows them loosely."""
+    """Return six systems over 20 queries, gains from 0 to 3, and noisy machine labels."""
     rng = np.random.default_rng(seed)
     passages = [f"p{i}" for i in range(15)]
     gain = {(f"q{q}", p): float(rng.integers(0, 4)) for q in range(20) for p in passages}
@@ -81,7 +81,7 @@ POOL = pool_of(WEIGHTS, COLUMNS)
 
 
 def audited(seed: int, batches: int = 2, budget: float = 60) -> tuple[list[Batch], Array, Array, Array]:
-    """Batches that learn, with what was revealed of the gains: batches, plan, gains, predictions."""
+    """Return adaptive batches, their plan, the revealed gains, and the predictions."""
     size, n = passage_importance(WEIGHTS.w), len(GAINS)
     planned = planned_chances(size, [budget / batches] * batches)
     known, spread, gains = np.zeros(n, bool), np.ones(n), np.full(n, np.nan)
@@ -97,7 +97,7 @@ def audited(seed: int, batches: int = 2, budget: float = 60) -> tuple[list[Batch
     return done, planned, gains, predicted
 
 
-def test_intervals_of_scores_differences_and_labels_hold_as_often_as_they_say() -> None:
+def test_intervals_have_nominal_coverage() -> None:
     truth = WEIGHTS.w @ GAINS
     label = COLUMNS["label"]
     whole = estimate_quality(label, GAINS, np.ones(len(GAINS)), np.zeros(len(GAINS)), label_from=2, judgment_from=2)
@@ -130,7 +130,7 @@ def test_intervals_of_scores_differences_and_labels_hold_as_often_as_they_say() 
     assert np.all(np.abs(np.mean(shift, axis=0)) < 3 * np.std(shift, axis=0) / math.sqrt(80) + 1e-9)
 
 
-def test_a_prediction_does_not_know_the_judgment_that_corrects_it() -> None:
+def test_predictions_do_not_use_the_judgment_that_corrects_them() -> None:
     learnt = np.ones(len(GAINS), bool)
     before = predict_gains(POOL, GAINS, learnt, np.ones(len(GAINS)))
     for i in (0, 7, 40):
@@ -141,7 +141,7 @@ def test_a_prediction_does_not_know_the_judgment_that_corrects_it() -> None:
         assert not np.allclose(after, before)
 
 
-def test_missing_features_are_not_zeros_and_few_judgments_give_a_mean() -> None:
+def test_missing_features_are_not_zeros_and_few_judgments_give_means() -> None:
     rng = np.random.default_rng(0)
     n = 400
     label = rng.integers(0, 4, n).astype(float)
@@ -157,7 +157,7 @@ def test_missing_features_are_not_zeros_and_few_judgments_give_a_mean() -> None:
     assert nobody.tolist() == [0.0] * len(GAINS)
 
 
-def test_batches_learn_where_residuals_are_large() -> None:
+def test_expected_spread_follows_the_residuals() -> None:
     n = 300
     noisy = np.arange(n) % 2 == 0
     gains = np.where(noisy, np.random.default_rng(0).normal(0, 2, n), 0.5)
@@ -174,7 +174,7 @@ def test_batches_learn_where_residuals_are_large() -> None:
     assert expected_spread(pool, [nobody], planned, gains, predicted).tolist() == [1.0] * n
 
 
-def test_the_order_moves_from_the_machine_to_the_audit_as_judgments_come() -> None:
+def test_composite_scores_weigh_machine_and_audit_by_error() -> None:
     machine, scores = np.array([0.9, 0.5, 0.7]), np.array([0.4, 0.5, 0.3])
     assert composite_scores(machine, scores, np.zeros(3)) == pytest.approx(scores)
     unsure = composite_scores(machine, scores, np.full(3, 9.0))
@@ -182,7 +182,7 @@ def test_the_order_moves_from_the_machine_to_the_audit_as_judgments_come() -> No
     assert composite_scores(machine[:1], scores[:1], np.array([0.2])) == pytest.approx([0.4])
 
 
-def test_the_correlation_with_full_judgments_is_freed_of_noise_and_its_bounds_hold() -> None:
+def test_true_correlation_removes_noise_within_valid_bounds() -> None:
     truth = WEIGHTS.w @ GAINS
     machine = WEIGHTS.w @ np.nan_to_num(COLUMNS["label"])
     r = np.corrcoef(machine, truth)[0, 1]
@@ -208,7 +208,7 @@ SAID = np.array([0, 0, 1, np.nan, 1, 1, 0, np.nan, 1])
 SEEN = np.where(np.isnan(SAID), 0.0, 4 / 3)
 
 
-def test_the_table_of_labels_keeps_the_numbers_of_passages_that_are_known() -> None:
+def test_confusion_table_keeps_the_known_label_counts() -> None:
     table = estimate_confusion(LABELS, SAID, SEEN, SEEN)
     assert table.counts.sum(axis=1) == pytest.approx([4, 4])
     assert table.counts == pytest.approx(np.array([[8, 4], [4, 8]]) / 3)
@@ -217,7 +217,7 @@ def test_the_table_of_labels_keeps_the_numbers_of_passages_that_are_known() -> N
     assert [rates.precision.value, rates.recall.value, rates.kappa.value] == pytest.approx([2 / 3, 2 / 3, 1 / 3])
 
 
-def test_a_plain_sample_has_the_interval_of_clopper_and_pearson_and_all_judged_has_none() -> None:
+def test_plain_sample_gets_the_clopper_pearson_interval() -> None:
     n = 50
     said = np.repeat([1.0, 0.0], [30, 20])
     labels, ones = np.ones(n), np.ones(n)
@@ -231,14 +231,14 @@ def test_a_plain_sample_has_the_interval_of_clopper_and_pearson_and_all_judged_h
     assert agreed.kappa.value is None
 
 
-def test_recall_is_undefined_where_nothing_labelled_low_was_judged() -> None:
+def test_recall_is_undefined_without_judgments_of_low_labels() -> None:
     said = np.where(LABELS == 0, np.nan, SAID)
     rates = estimate_quality(LABELS, said, SEEN, SEEN, label_from=1, judgment_from=1)
     assert rates.recall.value is None
     assert rates.precision.value == pytest.approx(2 / 3)
 
 
-def test_labels_mean_what_people_said_of_them() -> None:
+def test_label_meanings_follow_the_judgments() -> None:
     rows = label_meanings(LABELS, SAID, SEEN, SEEN, (0.0, 1.0))
     assert [(row.label, row.passages, row.judged) for row in rows] == [(0, 4, 3), (1, 4, 3)]
     assert rows[1].mean == pytest.approx(2 / 3)
@@ -248,7 +248,7 @@ def test_labels_mean_what_people_said_of_them() -> None:
     assert (unseen.judged, unseen.chances, unseen.mean) == (0, {}, None)
 
 
-def test_the_balanced_min_rating_calls_as_many_relevant_as_there_are() -> None:
+def test_balanced_min_rating_matches_the_number_of_relevant_passages() -> None:
     rating = np.repeat([0.0, 1, 2, 3, 4, 5], 20)
     said = (np.arange(120) % 20 < np.repeat([0, 2, 6, 12, 18, 20], 20)).astype(float)
     ones = np.ones(120)
@@ -263,7 +263,7 @@ def test_the_balanced_min_rating_calls_as_many_relevant_as_there_are() -> None:
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2), st.floats(0.5, 3)), min_size=1, max_size=8))
-def test_no_cut_points_misplace_less(rows: list[tuple[int, int, float]]) -> None:
+def test_cut_points_minimise_misplacement(rows: list[tuple[int, int, float]]) -> None:
     scores, said, weight = (np.array(column, float) for column in zip(*rows, strict=True))
 
     def loss(cuts: tuple[float, ...]) -> float:
@@ -276,7 +276,7 @@ def test_no_cut_points_misplace_less(rows: list[tuple[int, int, float]]) -> None
     assert loss(found) <= min(loss(cuts) for cuts in product(places, places) if cuts[0] <= cuts[1]) + 1e-6
 
 
-def test_the_level_is_spent_once_and_then_nothing_is_left() -> None:
+def test_spent_levels_sum_to_the_total_level() -> None:
     levels = spend_level(0.05, 5)
     assert sum(levels) == pytest.approx(0.05)
     assert list(levels) == sorted(levels)
@@ -286,7 +286,7 @@ def test_the_level_is_spent_once_and_then_nothing_is_left() -> None:
         spend_level(0, 5)
 
 
-def test_statements_hold_where_the_sample_says_so_and_not_before() -> None:
+def test_conclusions_hold_only_with_sufficient_evidence() -> None:
     w = np.eye(3)
     sure = CorrectedGains(np.array([3.0, 2.0, 1.0]), np.full(3, 0.01), 100, 0)
     unsure = CorrectedGains(np.array([3.0, 2.0, 1.0]), np.full(3, 0.5), 100, 0)
@@ -302,7 +302,7 @@ def test_statements_hold_where_the_sample_says_so_and_not_before() -> None:
     assert not decide_better(w, CorrectedGains(np.ones(3), np.zeros(3), 3, 0), 0, 1, 0.05).holds
 
 
-def test_more_judgments_make_narrower_intervals_and_all_of_them_none() -> None:
+def test_more_judgments_give_narrower_intervals() -> None:
     size = passage_importance(WEIGHTS.w)
     widths = expected_width(WEIGHTS.w, size, 1.0, [20, 50, 100, len(size)])
     assert np.all(np.diff(widths, axis=0) < 0)
@@ -317,7 +317,7 @@ def test_more_judgments_make_narrower_intervals_and_all_of_them_none() -> None:
     assert told < judgments_to_separate(row, size, 1.0, 0.15)
 
 
-def test_the_expected_width_is_the_width_that_comes() -> None:
+def test_expected_width_matches_the_observed_width() -> None:
     batches, planned, gains, predicted = audited(1, batches=1, budget=80)
     spread = residual_spread(batches, planned, gains, predicted)
     assert spread is not None
