@@ -4,8 +4,8 @@
 commands. Checked are the help of every command, and strings of the program that begin with a
 capital letter or have at least four words.
 
-`MARKERS` are places to look at in docstrings, comments and the documentation. Their share is
-limited by `LIMITS`.
+`MARKERS` are places to look at in docstrings, comments, names of tests and the documentation. Their
+share is limited by `LIMITS`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,12 @@ MARKERS = (
     r"\b(?:stands?|stood)\b",
 )
 """Regular expressions of phrases that readers often have to read twice."""
-LIMITS = {"docstrings": 0.05, "comments": 0.04, "paragraphs of the documentation": 0.05}
+LIMITS = {
+    "docstrings": 0.03,
+    "comments": 0.03,
+    "names of tests": 0.01,
+    "paragraphs of the documentation": 0.03,
+}
 """The largest share of texts with a marker."""
 SHOWN = 20
 """Texts with a marker that are listed if a share is too large."""
@@ -144,6 +149,13 @@ def docstrings(path: Path) -> Iterator[Place]:
                 yield f"{path.relative_to(ROOT)}:{value.lineno}", value.value
 
 
+def test_names(path: Path) -> Iterator[Place]:
+    """Yield the place and the words of every name of a test."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield f"{path.relative_to(ROOT)}:{node.lineno}", node.name.replace("_", " ")
+
+
 def comments(path: Path) -> Iterator[Place]:
     """Yield the place and the text of every comment of a module."""
     for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
@@ -164,11 +176,13 @@ def excesses() -> Iterator[str]:
     """Print the share of texts with a marker by kind, and yield lines about each kind that exceeds
     its limit.
     """
-    modules = sorted(path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*.py"))
+    folders = ("core", "pages", "tests", "bench")
+    modules = sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
     pages = {ROOT / "README.md", *ROOT.glob("docs/**/*.md")} - {*ROOT.glob("docs/build/**/*.md")}
     texts = {
         "docstrings": [place for path in modules for place in docstrings(path)],
         "comments": [place for path in modules for place in comments(path)],
+        "names of tests": [place for path in modules for place in test_names(path)],
         "paragraphs of the documentation": [
             place for path in sorted(pages) for place in paragraphs(path)
         ],
