@@ -559,10 +559,10 @@ def test_invalid_file_gives_one_problem_with_line_and_values(kind: str, content:
 
 
 @pytest.mark.parametrize("kind", ["queries", "passages", "bank"])
-def test_broken_json_line_is_the_only_problem(kind: str) -> None:
-    good = '{"query_id": "%s", "docid": "%s", "question_id": "%s", "text": "t"}\n'
-    text = good % ("a", "a", "a") + '{"query_id": "b", "te\n' + good % ("c", "c", "c")
-    assert [coded(problem) for problem in refusals(kind, text)] == ["file:2 invalid-json"]
+def test_reading_continues_after_broken_json_line(kind: str) -> None:
+    good, broken = '{"query_id": "%s", "docid": "%s", "question_id": "%s", "text": "t"}\n', '{"query_id": "b", "te\n'
+    text = good % ("a", "a", "a") + broken + good % ("c", "c", "c") + broken
+    assert [coded(problem) for problem in refusals(kind, text)] == ["file:2 invalid-json", "file:4 invalid-json"]
 
 
 @pytest.mark.parametrize(
