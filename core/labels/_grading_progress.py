@@ -74,7 +74,7 @@ def grading_progress(project: Project, base: Basis) -> Progress:
     """Return the progress of grading the pairs behind the labels of a policy; cached until any of
     it changes.
     """
-    labels, pool = pooled_labels(project, base), pooled_passages(project)
+    pooled, pool = pooled_labels(project, base), pooled_passages(project)
     query, textless = array_of(pool["query_key"]), array_of(pool["text_key"]) == MISSING
     overridden = stale = 0
     if base.overridden:
@@ -95,11 +95,11 @@ def grading_progress(project: Project, base: Basis) -> Progress:
     starts = np.flatnonzero(np.diff(query, prepend=-1))
     query_ids = [pool["query_id"][row].as_py() for row in starts.tolist()]
     open_of = np.add.reduceat(open_pairs, starts, dtype=np.int64) if len(starts) else starts
-    labelled = labels.labels != MISSING
-    values, counts = np.unique(labels.labels[labelled], return_counts=True)
+    labelled = pooled.labels != MISSING
+    values, counts = np.unique(pooled.labels[labelled], return_counts=True)
     needed, usable = label_pairs(project, base)
     ungraded = int(open_pairs.sum(dtype=np.int64))
-    without_text = int(labels.needed[textless].sum(dtype=np.int64))
+    without_text = int(pooled.needed[textless].sum(dtype=np.int64))
     return Progress(
         needed=needed,
         graded=usable - overridden,
@@ -108,12 +108,12 @@ def grading_progress(project: Project, base: Basis) -> Progress:
         without_text=without_text,
         overridden=overridden,
         stale_overrides=stale,
-        partial_labels=int((labelled & (labels.usable < labels.needed)).sum()),
+        partial_labels=int((labelled & (pooled.usable < pooled.needed)).sum()),
         ungraded_of={
             query_id: n for query_id, n in zip(query_ids, open_of.tolist(), strict=True) if n > 0
         },
         labels=dict(zip(values[::-1].tolist(), counts[::-1].tolist(), strict=True))
-        | {None: int((labels.here & ~labelled).sum())},
+        | {None: int((pooled.here & ~labelled).sum())},
     )
 
 

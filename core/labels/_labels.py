@@ -364,13 +364,13 @@ def list_labels(project: Project, base: Basis) -> pd.DataFrame:
     """
     import pandas as pd
 
-    labels = pooled_labels(project, base)
-    here = labels.here
+    pooled = pooled_labels(project, base)
+    here = pooled.here
     pool = pooled_passages(project).select(["query_id", "passage_id"]).filter(pa.array(here))
     columns = {
-        "label": pa.array(labels.labels[here], mask=labels.labels[here] == MISSING),
-        "usable": pa.array(labels.usable[here]),
-        "needed": pa.array(labels.needed[here]),
+        "label": pa.array(pooled.labels[here], mask=pooled.labels[here] == MISSING),
+        "usable": pa.array(pooled.usable[here]),
+        "needed": pa.array(pooled.needed[here]),
     }
     pool = pa.table(dict(zip(pool.column_names, pool.columns, strict=True)) | columns)
     table: pd.DataFrame = pool.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)

@@ -42,11 +42,11 @@ def pool(
     if depth is not None:
         with project.transaction() as cursor:
             records.set_pool_depth(cursor, depth, current_author())
-    pools = {
+    counts = {
         "depth": project.read(records.pool_depth),
         "passages": bank.project_counts(project)["pooled passages"],
     }
-    return Output(pools).table(("what", "count"), list(pools.items()))
+    return Output(counts).table(("what", "count"), list(counts.items()))
 
 
 @operation("vectors", act="organize", reads=lambda given: not given["drop"])

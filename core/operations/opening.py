@@ -72,7 +72,7 @@ class Opening:
         """
         if (host := current_guest()) is not None:
             # This checks the role of a request with a token. The owner may do everything.
-            with host.project.check_and_run(self._act):
+            with host.project.permit(self._act):
                 yield from _report_reopening(host.project)
             return
         if (door := find_answering_door(self.path)) is not None:

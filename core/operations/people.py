@@ -328,7 +328,7 @@ def list_tokens(
     project: Project,
 ) -> Output:
     """List the names, roles and use of tokens. The tokens themselves are not stored."""
-    with project.check_and_run("manage people"):
+    with project.permit("manage people"):
         listed = records.find_tokens(project)
     return Output({"tokens": [asdict(token) for token in listed]}).table(
         ("name", "role", "created", "by", "last used", "revoked"),

@@ -123,7 +123,7 @@ def contested_cases(project: Project, query_id: str | None = None) -> list[Conte
     Raises:
         NotAllowed: the person is neither organizer nor assessor.
     """
-    with project.check_and_run("adjudicate"):
+    with project.permit("adjudicate"):
         return _find_contested(
             project,
             [one for one in open_double_assignments(project) if _may_decide(project, one, None)],
@@ -291,7 +291,7 @@ def undo_decision(project: Project, place: Place, author: str) -> None:
 
 def list_decisions(project: Project, place: Place) -> list[Decision]:
     """Return all decisions and withdrawals on a case, newest first."""
-    with project.check_and_run("adjudicate"):
+    with project.permit("adjudicate"):
         return [
             Decision(*row[3:])
             for row in project.rows(

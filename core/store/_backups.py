@@ -121,7 +121,7 @@ def back_up_project(
         "file-exists", f"The file {target} already exists.", "Name a new file or a folder."
     )
     with (
-        project.check_and_run("take everything out", author=author or None),
+        project.permit("take everything out", author=author or None),
         explain_write_errors(target or folder),
     ):
         if of_file and target and target.exists():

@@ -331,7 +331,7 @@ def as_act(
     ) -> Callable[Concatenate[Project, P], T]:
         @wraps(work)
         def checked_work(project: Project, /, *more: P.args, **named: P.kwargs) -> T:
-            with project.check_and_run(act):
+            with project.permit(act):
                 return work(project, *more, **named)
 
         if not at_face:

@@ -491,7 +491,7 @@ class PersonHandle(ABC):
         return True
 
     @contextmanager
-    def check_and_run(
+    def permit(
         self, act: ActName, queries: Queries = (), author: str | None = None
     ) -> Iterator[None]:
         """Check the role for an act, then run the block; its reads and writes need no further
@@ -553,7 +553,7 @@ class PersonHandle(ABC):
         if act is None:
             around = DOING.get()
             act = around if around is not None and ACTS[around].writes else "organize"
-        with self.check_and_run(act, queries, author):
+        with self.permit(act, queries, author):
             member = self.member()
             with hold_value(SPEAKING, member.name if member else None):
                 yield
