@@ -43,7 +43,7 @@ if __name__ == "__main__":
             # First, so that the line shows the latest saved changes.
             bank_window.take_in()
         with ui.errors():
-            scoring_settings.draw_line(name)
+            scoring_settings.draw_settings_line(name)
         with ui.errors():
             job_progress.show_running_jobs(name)
         with ui.errors():
@@ -60,7 +60,7 @@ if __name__ == "__main__":
             st.switch_page("pages/my_work.py", query_params=address.kept_parameters())
         tour.draw_tour_step(name)
         screen.run()
-        ui.note_reopened()
+        ui.show_reopened()
     presses.presses().clear()
 else:
     atomic_files.keep_private()
@@ -70,7 +70,7 @@ else:
     app = st.App(
         Path(__file__).resolve(),
         on_script_error=error_messages.show,
-        lifespan=ui.close_projects_after,
+        lifespan=ui.server_lifespan,
         routes=[*server.routes(login.can_log_in), screens.first_by_name()],
         middleware=[
             Middleware(response_headers.ResponseHeaders),

@@ -31,7 +31,7 @@ STATEMENTS = {
     "core/formats, core/graders, core/measures": 9_429,
     "core": 1_173,
 }
-LINES = {"*.js *.css": 3_750, "tests/*.py": 62_900, "bench/*.py": 2_000}
+LINES = {"*.js *.css": 3_750, "tests/*.py": 62_630, "bench/*.py": 2_000}
 WORDS = {"docs/*.md README.md": 30_000}
 
 

@@ -12,7 +12,7 @@ from pages.parts.shared import job_plan, job_progress, presses, ui
 
 project = ui.require_project()
 running = job_progress.draw_grading_job(project)
-job_progress.note_not_begun(project, "grade")
+job_progress.show_not_begun(project, "grade")
 if not running:
     st.header("1. Choose a grader", anchor=False)
     chosen = grader_setup.choose_grader(project, "setup")

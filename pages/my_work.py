@@ -246,7 +246,7 @@ listed = review.my_work(
     project, name, member.assigned_queries if member else None, view.policy if view else None
 )
 draw_news(project, name)
-names = ui.distinct_labels(pooled_queries(project))
+names = ui.distinct_option_texts(pooled_queries(project))
 draw_offers(project, name, names)
 assigned = member is not None and member.queries is not None
 ui.require_content(

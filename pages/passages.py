@@ -133,7 +133,7 @@ def draw_filters(project: Project, policy: labels.Policy | None, judges: bool) -
     Args:
         judges: whether only filters are offered that do not reveal ratings or judgments.
     """
-    texts = ui.distinct_labels(pooled_queries(project))
+    texts = ui.distinct_option_texts(pooled_queries(project))
     words = st.text_input(
         "Search in passages",
         key="words",
@@ -350,14 +350,14 @@ def draw_desk(
         desk_parts.do_actions(project)
     with ui.errors():
         _draw_list_and_passage(project, policy, shown, wanted)
-        ui.note_reopened()
+        ui.show_reopened()
 
 
 def _draw_list_and_passage(
     project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters
 ) -> None:
     turned = None
-    for act in actions.asked_of(beside.KEY).yield_actions():
+    for act in actions.pending_actions(beside.KEY).pop_actions():
         if act["do"] == "open":
             desk_parts.open_passage(str(act["at"][0]), str(act["at"][1]))
         else:

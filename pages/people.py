@@ -150,7 +150,7 @@ if not login.is_required():
         " only if login is on."
     )
 draw_last_change()
-texts = ui.distinct_labels({query.query_id: query.text for query in queries_of(project)})
+texts = ui.distinct_option_texts({query.query_id: query.text for query in queries_of(project)})
 for one in project.members().values():
     draw_member(project, one, texts)
 draw_adding_form(project, texts)

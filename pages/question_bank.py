@@ -77,7 +77,7 @@ def find_open_position(project: Project, overviews: list[bank.QueryOverview]) ->
     here = editing_window.current_window()
     if (to_edit := st.session_state.pop(awaited_edits.TO_EDIT, None)) is not None:
         here.go_to(bank.find_question(project, ui.person(), to_edit))
-    picked = actions.asked_of(QUERIES).acts
+    picked = actions.pending_actions(QUERIES).acts
     if chosen := picked[-1]["choice"] if picked else here.query:
         address.write_parameters({"query": chosen, "subtopic": ""})
         picked.clear()
@@ -124,7 +124,7 @@ def query_list(
         }
         for query in overviews
     ]
-    actions.asked_of(QUERIES).draw("picks", {"rows": rows, "chosen": chosen.query_id})
+    actions.pending_actions(QUERIES).draw("picks", {"rows": rows, "chosen": chosen.query_id})
 
 
 # Judgments that are held out are not read here, so that people cannot tune the questions to them.

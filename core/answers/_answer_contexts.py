@@ -339,7 +339,7 @@ def answers_as_responses(
             responses=len(responses),
             generator=generator.name,
         )
-        keeper.record(keeper.list_changed(), act)
+        keeper.record(keeper.discard_unchanged(), act)
         ((kept,),) = cursor.execute(
             "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)",
             [system],
@@ -412,7 +412,7 @@ def run_job(
         )
         log_action(cursor, author, f"start {work.things}", job=job, by=name, count=work.total)
 
-    carrier = ResultWriter[Result](
+    writer = ResultWriter[Result](
         project,
         job,
         Progress("running", work.total),
@@ -422,7 +422,7 @@ def run_job(
         failed,
     )
     return run_recorded_job(
-        carrier,
+        writer,
         lambda: come(control),
         "Start again",
         "to continue",

@@ -70,7 +70,7 @@ class Target:
         answer: path to the answer's text; empty if it gives no answer.
         method: POST sends the request as JSON, GET as the query of the address.
         k: passages to request and keep.
-        concurrency, rate, attempts, timeout_s: see `graders.Manners`.
+        concurrency, rate, attempts, timeout_s: see `graders.RequestSettings`.
         key_variable: variable with the key, which is sent as a bearer token; empty to send no key.
     """
 
@@ -390,14 +390,14 @@ def _ask_target(
 
     bodies = [target.body(query.query_id, query.text) for query in queries]
     try:
-        manners = RequestSettings(
+        settings = RequestSettings(
             target.concurrency, target.rate, target.attempts, target.timeout_s
         )
         fetch_all(
             target.url,
             target.method,
             bodies,
-            manners,
+            settings,
             target.key_variable or None,
             watch,
             came=store_result,

@@ -113,7 +113,7 @@ class GoldSide:
 
 
 @dataclass(frozen=True)
-class EvaluatedAnswers:
+class EvaluatedAnswer:
     """The data of one query, run and depth.
 
     Args:
@@ -140,7 +140,7 @@ class EvaluatedAnswers:
     by_person: bool = False
 
 
-Lines = Mapping[tuple[str, int], Mapping[str, EvaluatedAnswers]]
+Lines = Mapping[tuple[str, int], Mapping[str, EvaluatedAnswer]]
 """By run and depth, and by query id."""
 
 
@@ -208,7 +208,7 @@ class Evaluation:
 
 
 def query_values(
-    lines: Mapping[str, EvaluatedAnswers], measure: Measured
+    lines: Mapping[str, EvaluatedAnswer], measure: Measured
 ) -> dict[str, float | None]:
     """Return the scores of queries by a measure, by query id: None if failed, absent if waiting, 0
     if skipped.
@@ -220,7 +220,7 @@ def query_values(
     }
 
 
-def verdict_numbers(lines: Mapping[str, EvaluatedAnswers], what: Said) -> dict[str, float | None]:
+def verdict_numbers(lines: Mapping[str, EvaluatedAnswer], what: Said) -> dict[str, float | None]:
     """Return verdicts on queries as numbers, by query id: None if failed, absent if waiting, 0 if
     skipped.
     """
@@ -437,7 +437,7 @@ def _make_line(
     judged: _Comparisons,
     people: Mapping[tuple[int, int], Mapping[str, bool]],
     same: Mapping[str, list[str]] | None,
-) -> EvaluatedAnswers:
+) -> EvaluatedAnswer:
     ids = [passage_id_of(one) for one in passages]
     hits = score_retrieval(ids, [one.passage_id for one in side.passages], k, same)
     imported = answer is not None and isinstance(answer.place[1][0], str)
@@ -463,7 +463,7 @@ def _make_line(
         by_person = _by_people(people.get((query.key, answer.text_key), {}))
     if by_person is not None:
         gpteval = Verdict(by_person)
-    return EvaluatedAnswers(
+    return EvaluatedAnswer(
         query.query_id,
         run,
         k,
@@ -491,7 +491,7 @@ def _verdict_number(verdict: Verdict) -> float | None:
 
 
 def _make_row(
-    run: str, k: int, lines: Mapping[str, EvaluatedAnswers], with_answers: Sequence[str]
+    run: str, k: int, lines: Mapping[str, EvaluatedAnswer], with_answers: Sequence[str]
 ) -> RetEvalRow:
     skipped = [query_id for query_id, line in lines.items() if line.state == "skipped"]
     gpteval = score_outcomes(
@@ -646,7 +646,7 @@ def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: P
     }
     skipped = 0.0 if policy.skipped == "zero" else None
 
-    def score_answers(lines: Mapping[str, EvaluatedAnswers]) -> dict[str, float | None]:
+    def score_answers(lines: Mapping[str, EvaluatedAnswer]) -> dict[str, float | None]:
         scored: dict[str, float | None] = {}
         for query_id, line in lines.items():
             if line.answer is None:

@@ -62,7 +62,7 @@ from ._answer_contexts import (
 )
 from ._answer_generation import KS
 from ._reteval import (
-    EvaluatedAnswers,
+    EvaluatedAnswer,
     Evaluation,
     GoldSide,
     Measured,
@@ -87,7 +87,7 @@ class CaseRow:
             or without a case.
     """
 
-    line: EvaluatedAnswers
+    line: EvaluatedAnswer
     side: GoldSide
     verdicts: Verdicts
     proposal: Proposal
@@ -183,7 +183,7 @@ def _case_rows(
 def _make_case_rows(
     project: Project,
     evaluation: Evaluation,
-    lines: Sequence[EvaluatedAnswers],
+    lines: Sequence[EvaluatedAnswer],
     confirmed: Sequence[ConfirmedCase],
 ) -> list[CaseRow]:
     """Return lines with their verdicts, proposals and confirmations."""
@@ -206,7 +206,7 @@ def _make_case_rows(
     return rows
 
 
-def verdicts_of(line: EvaluatedAnswers, side: GoldSide) -> Verdicts:
+def verdicts_of(line: EvaluatedAnswer, side: GoldSide) -> Verdicts:
     """Return the four verdicts r, e, t and s of a query, run and depth."""
     return Verdicts(line.found.has_gold, line.reteval.yes, line.gpteval.yes, side.goldeval.yes)
 
@@ -237,7 +237,7 @@ class _VerdictTexts:
     """
 
     def __init__(
-        self, project: Project, evaluation: Evaluation, lines: Iterable[EvaluatedAnswers]
+        self, project: Project, evaluation: Evaluation, lines: Iterable[EvaluatedAnswer]
     ) -> None:
         parting = [line for line in lines if line.answer is not None]
         reads = {
@@ -265,13 +265,13 @@ class _VerdictTexts:
         )
 
     @staticmethod
-    def _may_be_near(line: EvaluatedAnswers, verdicts: Verdicts) -> bool:
+    def _may_be_near(line: EvaluatedAnswer, verdicts: Verdicts) -> bool:
         # A passage without a text has no similarity. So all passages need texts, to keep
         # similarities and ranks aligned.
         whole = all(isinstance(one, ContextPassage) for one in line.passages)
         return bool(verdicts.reteval and not verdicts.recall and line.passages and whole)
 
-    def find_texts(self, line: EvaluatedAnswers, side: GoldSide, verdicts: Verdicts) -> Texts:
+    def find_texts(self, line: EvaluatedAnswer, side: GoldSide, verdicts: Verdicts) -> Texts:
         read = [passage for passage in line.passages if isinstance(passage, ContextPassage)]
         return Texts(
             line.answer or "",
@@ -717,7 +717,7 @@ def people_verdicts(project: Project, source: str | None = None) -> list[PeopleV
     )
 
 
-def file_verdicts(
+def match_verdicts(
     project: Project, verdicts: Sequence[tuple[str, str, bool]]
 ) -> list[PeopleVerdict]:
     """Return the same as `people_verdicts`, from verdicts that are not in the project.
@@ -930,7 +930,7 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
     }
 
 
-def check_verdicts(project: Project, evaluation: Evaluation) -> list[PeopleVerdict]:
+def answer_check_verdicts(project: Project, evaluation: Evaluation) -> list[PeopleVerdict]:
     """Return the verdicts of an evaluation's answer check in the form of people's verdicts, to
     compare other checks with it.
 

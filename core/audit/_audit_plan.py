@@ -281,7 +281,7 @@ def end_audit(project: Project, audit: Audit, author: str) -> None:
 
 
 @dataclass(frozen=True)
-class DrawablePassages:
+class DrawableCounts:
     """Numbers of passages that can be drawn.
 
     Args:
@@ -293,7 +293,7 @@ class DrawablePassages:
     without_text: int
 
 
-def count_texts(project: Project, audit: Audit) -> DrawablePassages:
+def count_texts(project: Project, audit: Audit) -> DrawableCounts:
     """Return the number of passages that can be drawn, and of those without a text."""
     row = project.rows(
         "SELECT count(*), count(*) FILTER (text_key IS NULL)"
@@ -301,7 +301,7 @@ def count_texts(project: Project, audit: Audit) -> DrawablePassages:
         " FROM audit_ranks WHERE audit_key = ?) JOIN passages USING (passage_key)",
         [audit.key],
     )[0]
-    return DrawablePassages(*row)
+    return DrawableCounts(*row)
 
 
 Ranked = tuple[str, str, str, int]

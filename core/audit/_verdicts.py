@@ -403,7 +403,7 @@ def _sheet_lines(project: Project, audit: Audit, places: list[DrawnPassage]) -> 
 
 
 @dataclass(frozen=True)
-class SheetImport:
+class SheetImportResult:
     """The outcome of importing a sheet.
 
     Args:
@@ -417,7 +417,9 @@ class SheetImport:
     left: int
 
 
-def import_sheet(project: Project, audit: Audit, source: Source, assessor: str) -> SheetImport:
+def import_sheet(
+    project: Project, audit: Audit, source: Source, assessor: str
+) -> SheetImportResult:
     """Import a judged sheet. A refused line refuses the whole sheet. A repeated import has no
     effect.
 
@@ -456,7 +458,7 @@ def import_sheet(project: Project, audit: Audit, source: Source, assessor: str) 
             verdicts=len(lines),
             new=new,
         )
-    return SheetImport(len(lines), new, left)
+    return SheetImportResult(len(lines), new, left)
 
 
 _MEND = "Nothing was imported. Correct the file and import it again."
@@ -524,7 +526,7 @@ def _write_line(
     return is_new
 
 
-def import_sentence(done: SheetImport) -> str:
+def import_sentence(done: SheetImportResult) -> str:
     """Return the outcome of an import as a sentence."""
     return (
         f"Imported {how_many(done.verdicts, 'judgments')} ({done.new:,} new)."

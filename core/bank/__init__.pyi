@@ -102,7 +102,7 @@ from ._proposals import (
     reopen_proposals as reopen_proposals,
 )
 from ._question_buffer import (
-    FoundWordings as FoundWordings,
+    AddedTexts as AddedTexts,
     QuestionFile as QuestionFile,
     in_their_words as in_their_words,
     take_words as take_words,

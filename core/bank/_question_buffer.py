@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FoundWordings:
+class AddedTexts:
     """Result of an import for questions that the bank knew by id only.
 
     Args:
@@ -42,7 +42,7 @@ class FoundWordings:
     apart: int
 
 
-def take_words(cursor: Cursor, imported: Sequence[Question]) -> FoundWordings:
+def take_words(cursor: Cursor, imported: Sequence[Question]) -> AddedTexts:
     """Add texts to questions that were known by id only; grades under the id then belong to the
     text.
 
@@ -56,7 +56,7 @@ def take_words(cursor: Cursor, imported: Sequence[Question]) -> FoundWordings:
         return take_words_of(cursor, "incoming_bank")
 
 
-def take_words_of(cursor: Cursor, imported: str) -> FoundWordings:
+def take_words_of(cursor: Cursor, imported: str) -> AddedTexts:
     """Add texts to questions that were known by id only, from a table; see `take_words`.
 
     Args:
@@ -84,7 +84,7 @@ def take_words_of(cursor: Cursor, imported: str) -> FoundWordings:
     given, apart = cursor.execute(
         "SELECT count(*) FILTER (banked AND NOT apart), count(*) FILTER (apart) FROM awaited"
     ).fetchall()[0]
-    return FoundWordings(given, apart)
+    return AddedTexts(given, apart)
 
 
 def _merge_texts(cursor: Cursor) -> None:
@@ -259,7 +259,7 @@ class QuestionFile(ParquetBuffer):
         self._file = settled
         self._rows = int(cursor.execute(f"SELECT count(*) FROM {self.relation}").fetchall()[0][0])
 
-    def take_words(self, cursor: Cursor) -> FoundWordings:
+    def take_words(self, cursor: Cursor) -> AddedTexts:
         """Add texts to questions that were known by id only; see `bank.take_words`."""
         return take_words_of(cursor, self.relation)
 

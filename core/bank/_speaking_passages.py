@@ -19,7 +19,7 @@ Asked = frozenset[tuple[str, bool]]
 
 
 @dataclass
-class _SearchedTexts:
+class _SearchCache:
     """Cached results for an open project. A text never changes, so each text is searched once.
 
     `repeats` has, for each query, the questions that were searched and the passages that repeat a
@@ -63,7 +63,7 @@ def speaking_passages(project: Project, version: int | None = None) -> frozenset
         version: bank version of the questions; None for the newest.
     """
     version = latest_version(project) if version is None else version
-    seen = project.cached("speaking passages", _SearchedTexts, frozenset())
+    seen = project.cached("speaking passages", _SearchCache, frozenset())
     with seen.lock:
         upto, pool = project.rows(
             "SELECT (SELECT coalesce(max(text_key), 0) FROM passage_texts), (SELECT"

@@ -412,7 +412,7 @@ def _sit_one(
         unasked = f"Skipped {how_many(without, 'items')} without a passage to read."
         return " ".join(filter(None, (said, unasked if without else "")))
 
-    carrier = ResultWriter[Answer](
+    writer = ResultWriter[Answer](
         project,
         sitting,
         Progress("running", len(wanted)),
@@ -422,7 +422,7 @@ def _sit_one(
         failed=lambda answer: answer.correct is None,
     )
     return run_recorded_job(
-        carrier,
+        writer,
         answer_batches,
         "Run the exam again",
         "to answer the remaining items",

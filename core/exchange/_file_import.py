@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from ..atomic_files import WorkingFolder
 from ..bank import (
     NEWEST,
-    FoundWordings,
+    AddedTexts,
     add_topics,
     in_their_words,
     save_questions,
@@ -337,12 +337,12 @@ def _write_group(
         if importer.pools:
             refresh_pool(cursor)
     report.raise_if_refused(_MEND)
-    settled = keeper.list_changed()
-    replaced = tuple(one for _, _, one in settled)
+    changed = keeper.discard_unchanged()
+    replaced = tuple(one for _, _, one in changed)
     detail = {"files": files, "counts": counts} | (
         {"replaced": list(map(str, replaced))} if replaced else {}
     )
-    keeper.record(settled, log_action(cursor, author, f"import {group.kind}", **detail))
+    keeper.record(changed, log_action(cursor, author, f"import {group.kind}", **detail))
     return Imported(group.kind, tuple(files), counts, tuple(report.notes), replaced)
 
 
@@ -570,7 +570,7 @@ def _write_banks(into: _ImportContext, files: Sequence[BankFile]) -> dict[str, i
     }
 
 
-def _count_words(words: FoundWordings, names: str, report: Report) -> dict[str, int]:
+def _count_words(words: AddedTexts, names: str, report: Report) -> dict[str, int]:
     """Count questions that were known only by id, and remark on the effect of their new texts on
     grades.
     """

@@ -602,7 +602,7 @@ def _line_of(graded: GradedQuery) -> list[Any]:
     asked: dict[str, list[tuple[list[str], Kind]]] = {}
     for given in graded.grades:
         columns = given.columns() if isinstance(given, GradeBlocks) else given
-        written = _make_written(columns, nuggets)
+        grades = _make_written(columns, nuggets)
         direct = columns.grader.method == "direct"
         by_passage = group_pairs(
             (passage_id, row) for row, passage_id in enumerate(columns.passage_ids)
@@ -610,10 +610,10 @@ def _line_of(graded: GradedQuery) -> list[Any]:
         for passage_id, rows in by_passage.items():
             if direct:
                 find_passage(passage_id).setdefault("grades", []).extend(
-                    _direct_entry(written, row) for row in rows
+                    _direct_entry(grades, row) for row in rows
                 )
                 continue
-            made = _exam_entries(written, rows)
+            made = _exam_entries(grades, rows)
             find_passage(passage_id).setdefault("exam_grades", []).extend(
                 entry for entry, _, _ in made
             )
@@ -667,7 +667,7 @@ def _make_written(columns: GradeColumns, nuggets: set[str]) -> _GradesToWrite:
 
 
 def _exam_entries(
-    written: _GradesToWrite, rows: list[int]
+    grades: _GradesToWrite, rows: list[int]
 ) -> list[tuple[dict[str, Any], list[str], Kind]]:
     """Return the entries of one grader for one passage: one per group of consecutive questions of
     one kind.
@@ -675,21 +675,21 @@ def _exam_entries(
     Returns:
         Each entry, with the ids of its questions and their kind.
     """
-    if written.kind is not None or OURS not in (written.shared["prompt_info"] or {}):
-        return [_exam_entry(written, rows, written.kind)]
-    is_nugget = [one in written.nuggets for one in written.column("question_ids", rows)]
+    if grades.kind is not None or OURS not in (grades.shared["prompt_info"] or {}):
+        return [_exam_entry(grades, rows, grades.kind)]
+    is_nugget = [one in grades.nuggets for one in grades.column("question_ids", rows)]
     stretches = groupby(zip(is_nugget, rows, strict=True), itemgetter(0))
     return [
-        _exam_entry(written, [row for _, row in stretch], "nugget" if nugget else "question")
+        _exam_entry(grades, [row for _, row in stretch], "nugget" if nugget else "question")
         for nugget, stretch in stretches
     ]
 
 
 def _exam_entry(
-    written: _GradesToWrite, rows: list[int], prompt_type: str | None
+    grades: _GradesToWrite, rows: list[int], prompt_type: str | None
 ) -> tuple[dict[str, Any], list[str], Kind]:
     ids, ratings, answers = (
-        written.column(name, rows) for name in ("question_ids", "ratings", "answers")
+        grades.column(name, rows) for name in ("question_ids", "ratings", "answers")
     )
     kind: Kind = "nugget" if prompt_type == "nugget" else "question"
     key = f"{kind}_id"
@@ -705,11 +705,11 @@ def _exam_entry(
         "correctAnswered": right,
         "wrongAnswered": wrong,
         "answers": given,
-        **written.shared,
+        **grades.shared,
         "exam_ratio": len(right) / len(ids),
         "prompt_type": prompt_type,
     }
-    if written.columns.grader.max_rating > 1:
+    if grades.columns.grader.max_rating > 1:
         entry["self_ratings"] = [
             {key: question_id, "self_rating": rating}
             for question_id, rating in zip(ids, ratings, strict=True)
@@ -719,23 +719,23 @@ def _exam_entry(
     else:
         complete = graded_form.read_answered(right, wrong, dict(given))[0] == ids
     ours: dict[str, Any] = {} if complete else {"asked": ids}
-    if written.columns.details:
-        ours |= write_details([written.columns.details.get(row) for row in rows])
+    if grades.columns.details:
+        ours |= write_details([grades.columns.details.get(row) for row in rows])
     return entry | ({OURS: ours} if ours else {}), ids, kind
 
 
-def _direct_entry(written: _GradesToWrite, row: int) -> dict[str, Any]:
-    columns = written.columns
+def _direct_entry(grades: _GradesToWrite, row: int) -> dict[str, Any]:
+    columns = grades.columns
     rating, answer = columns.ratings[row], columns.answers[row]
-    ours = OURS in (written.shared["prompt_info"] or {})
+    ours = OURS in (grades.shared["prompt_info"] or {})
     scaled = ours or columns.grader.max_rating > 1
     known = {"failed": True} if rating is None and scaled else {}
     known |= write_detail(columns.details.get(row))
     return {
         "correctAnswered": None if rating is None else rating >= 1,
-        **written.shared,
+        **grades.shared,
         "self_ratings": rating if scaled else None,
-        "prompt_type": written.kind,
+        "prompt_type": grades.kind,
         **({} if answer is None else {"answer": answer}),
         **({OURS: known} if known else {}),
     }

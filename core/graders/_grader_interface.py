@@ -342,7 +342,7 @@ class Control:
                 self.max_cost is not None
                 and self.usage.cost + self._reserved + cost > self.max_cost
             )
-            crowded = self.max_cost is not None and self._under_way >= self._free_calls()
+            crowded = self.max_cost is not None and self._under_way >= self._allowed_calls()
             if patient and self._under_way and not all_made and (beyond or crowded):
                 return False
             self.exhausted = all_made or beyond or not self._within_day()
@@ -385,7 +385,7 @@ class Control:
         self.overrun = self.overrun or f"{refusal}."
         return False
 
-    def _free_calls(self) -> float:
+    def _allowed_calls(self) -> float:
         """Return the number of calls that may be in flight under the cost limit."""
         if not self._begun or self.max_cost is None:
             return 1

@@ -48,11 +48,11 @@ from ._needed_pairs import (
     Plan as Plan,
     Request as Request,
     Scope as Scope,
-    SkippedQuestions as SkippedQuestions,
+    SkippedCounts as SkippedCounts,
     Which as Which,
     count_reasons as count_reasons,
+    count_skipped as count_skipped,
     doubtful_pairs as doubtful_pairs,
-    left_out as left_out,
     make_plan as make_plan,
     missing_pairs as missing_pairs,
 )

@@ -326,9 +326,9 @@ def run_drafting(
 
     def store_drafts(cursor: Cursor, some: Sequence[Generation]) -> None:
         # A repeated transaction replaces the keys of the first attempt.
-        stored[carrier.progress.done] = add_generations(cursor, some, author)
+        stored[writer.progress.done] = add_generations(cursor, some, author)
 
-    carrier = ResultWriter[Generation](
+    writer = ResultWriter[Generation](
         project,
         job,
         Progress("running", total),
@@ -339,7 +339,7 @@ def run_drafting(
     )
     try:
         final = run_recorded_job(
-            carrier,
+            writer,
             draft_batches,
             "Start again",
             "to continue",

@@ -70,7 +70,7 @@ from ._needed_pairs import (
 )
 from ._offline_grading import (
     CHUNK,
-    AnswerImport,
+    ReplyImport,
     find_name_fault,
     in_chunks,
     is_answered,
@@ -273,7 +273,7 @@ def send_batches(
             )
         try:
             outcomes = _learn_dialect(project, grader, pairs, control)
-            AnswerImport(project, grader, author, job).store_results(
+            ReplyImport(project, grader, author, job).store_results(
                 outcomes, control.usage if control.usage.calls else None
             )
             asked |= {"alone": asdict(control.usage), "dialect": grader_endpoint(grader).dialect}
@@ -370,7 +370,7 @@ def _plan_batches(
         else:
             job.request["stopped"] = True
             break
-    AnswerImport(project, grader, author, job.key).store_results(settled)
+    ReplyImport(project, grader, author, job.key).store_results(settled)
 
     def record_batches(cursor: Cursor) -> None:
         stage_rows(cursor, "staged_rows", rows, _PAIRS)
@@ -505,7 +505,7 @@ class _Step:
             seen = service.fetch_state(seen.id)
         batch = self._update_batch(batch, remote=seen.status, done=min(seen.done, batch.calls))
         if seen.is_over:
-            self._import_answers(batch, seen)
+            self._import_replies(batch, seen)
 
     def _update_batch(self, batch: CallBatch, **changed: Any) -> CallBatch:
         if replace(batch, **changed) != batch:
@@ -524,7 +524,7 @@ class _Step:
         )
         return [(question, passage) for question, passage in self.project.rows(pairs, [batch.key])]
 
-    def _import_answers(self, batch: CallBatch, seen: EndpointBatch) -> None:
+    def _import_replies(self, batch: CallBatch, seen: EndpointBatch) -> None:
         """Import the answers of a finished batch; a repeated import changes nothing."""
         service, job = grader_endpoint(self.grader).batches(), find_job(self.project, self.job.key)
         pairs = set(self._pairs(batch))
@@ -533,7 +533,9 @@ class _Step:
             for pair, recorded in kept_replies(self.project, self.grader.spec).items()
             if pair in pairs
         }
-        taking = AnswerImport(self.project, self.grader, self.author, job.key, service.key, waiting)
+        reply_import = ReplyImport(
+            self.project, self.grader, self.author, job.key, service.key, waiting
+        )
         recorded = {"calls": 1, "input_tokens": 0, "output_tokens": 0} | (
             job.request.get("told") or {}
         )
@@ -562,7 +564,7 @@ class _Step:
                     and not find_name_fault(reply.name, self.grader)
                     and pair_of_call(reply.name) in pairs
                 }
-                taking.import_replies(list(ours.values()))
+                reply_import.import_replies(list(ours.values()))
                 used |= {
                     name: Tokens()
                     if reply.content is None
@@ -570,7 +572,7 @@ class _Step:
                     for name, reply in ours.items()
                 }
         tokens = Tokens(*map(sum, zip(*used.values(), strict=True)))
-        usage = make_usage(len(used), tokens, taking.price.in_batch.cost_of(*tokens)).plus(
+        usage = make_usage(len(used), tokens, reply_import.price.in_batch.cost_of(*tokens)).plus(
             job_usage(job)
         )
         rows = [
@@ -580,7 +582,7 @@ class _Step:
                 None if reply.content is None else reply.content.decode(),
                 reply.error,
             )
-            for pair, replies in taking.unfinished().items()
+            for pair, replies in reply_import.unfinished().items()
             for reply in replies
         ]
         failed = seen.status == "failed" and not seen.files
@@ -858,7 +860,7 @@ def run_job(
             if control.stopping:
                 break
 
-    carrier = ResultWriter[Outcome](
+    writer = ResultWriter[Outcome](
         project,
         job,
         Progress("running", total),
@@ -869,7 +871,7 @@ def run_job(
         defaulted=lambda outcome: outcome[2].status == "defaulted",
     )
     return run_recorded_job(
-        carrier,
+        writer,
         outcome_batches,
         "Start grading again",
         "to grade the remaining pairs",

@@ -448,7 +448,7 @@ def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]])
 
 
 @dataclass(frozen=True)
-class SkippedQuestions:
+class SkippedCounts:
     """Numbers of active questions (queries, for a direct grader) that a grader skips.
 
     Args:
@@ -468,9 +468,9 @@ class SkippedQuestions:
         return self.other_kind + self.no_text + self.no_answer_key + self.no_choices
 
 
-def left_out(
+def count_skipped(
     project: Project, spec: GraderSpec, version: int, queries: Collection[str] | None = None
-) -> SkippedQuestions:
+) -> SkippedCounts:
     """Count the questions of a bank version that a grader skips, each by the first reason that
     applies.
 
@@ -478,7 +478,7 @@ def left_out(
         queries: ids of the queries to include; None for all.
     """
     if spec.rates_citations:
-        return SkippedQuestions(0, 0, 0, 0)
+        return SkippedCounts(0, 0, 0, 0)
     direct, counts = spec.method == "direct", Counter[str]()
     # Items of exams are for examinees, so they do not count as skipped.
     sat = set(exam_queries(project, version))
@@ -500,7 +500,7 @@ def left_out(
             "choices": "choices" in spec.reads and not question.choices,
         }
         counts.update([reason for reason, applies in reasons_apply.items() if applies][:1])
-    return SkippedQuestions(counts["kind"], counts["text"], counts["answer key"], counts["choices"])
+    return SkippedCounts(counts["kind"], counts["text"], counts["answer key"], counts["choices"])
 
 
 Which = Literal["failed", "defaulted"]

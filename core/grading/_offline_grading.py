@@ -53,7 +53,7 @@ One = TypeVar("One")
 
 
 @dataclass(frozen=True)
-class AnswerImportResult:
+class ReplyImportResult:
     """Result of importing answers.
 
     Args:
@@ -80,7 +80,7 @@ class AnswerImportResult:
 
 
 @dataclass
-class AnswerImport:
+class ReplyImport:
     """An import of answers.
 
     Args:
@@ -97,7 +97,7 @@ class AnswerImport:
     job: int | None = None
     key: str = ""
     waiting: dict[Pair, dict[str, Reply]] = field(default_factory=dict)
-    taken: AnswerImportResult = field(default_factory=AnswerImportResult)
+    taken: ReplyImportResult = field(default_factory=ReplyImportResult)
     models: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class AnswerImport:
             if names
         }
 
-    def end(self) -> AnswerImportResult:
+    def end(self) -> ReplyImportResult:
         """Close the job of answers from files, and return the counts."""
         unfinished = self.unfinished()
         left = sum(map(len, self.waiting.values())) - sum(map(len, unfinished.values()))
@@ -462,7 +462,7 @@ def _name_of_pair(grader: Grader, pair: Pair, asked: GraderInput, passage: str) 
 
 def import_answer_files(
     project: Project, grader: Grader, sources: Sequence[Source], author: str
-) -> AnswerImportResult:
+) -> ReplyImportResult:
     """Import an engine's answers as grades. Repetition and the order of files do not change the
     result.
 
@@ -486,15 +486,15 @@ def import_answer_files(
         "Nothing was imported. Use the answer files exactly as they were written,"
         " with the same grader."
     )
-    taking = AnswerImport(project, grader, author)
+    reply_import = ReplyImport(project, grader, author)
     for replies in in_chunks(read_replies(sources, Report()), CHUNK):
-        taking.import_replies(replies)
-    return taking.end()
+        reply_import.import_replies(replies)
+    return reply_import.end()
 
 
 def import_grade_files(
     project: Project, grader: Grader, paths: Sequence[Path], author: str
-) -> AnswerImportResult:
+) -> ReplyImportResult:
     """Import files of grades from `graders.grade_plan`.
 
     Repetition and the order of files do not change the result.
@@ -519,14 +519,14 @@ def import_grade_files(
         "Nothing was imported. Use the files that exam grade-plan wrote with the"
         " grader of the plan."
     )
-    taking = AnswerImport(project, grader, author)
+    reply_import = ReplyImport(project, grader, author)
     for path in paths:
         for rows in read_grades(path):
             # The first grade of a pair counts.
             grades = {pair_of_call(row.name): row.grade for row in reversed(rows)}
             used = reduce(Usage.plus, (row.usage for row in rows), NOTHING_USED)
-            taking.take_outcomes([(*pair, grade) for pair, grade in grades.items()], used)
-    return taking.end()
+            reply_import.take_outcomes([(*pair, grade) for pair, grade in grades.items()], used)
+    return reply_import.end()
 
 
 def _refuse_unknown_grades(

@@ -318,7 +318,7 @@ is closed.
 
 
 def run_recorded_job(
-    carrier: ResultWriter[Result],
+    writer: ResultWriter[Result],
     batches: Callable[[], Iterable[Sequence[Result]]],
     again: str,
     rest: str,
@@ -330,7 +330,7 @@ def run_recorded_job(
     """Run a job from its first result to its end, commit its results, and record how it ended.
 
     Args:
-        batches: yields the results as they arrive; it ends early if the carrier's control says so.
+        batches: yields the results as they arrive; it ends early if the writer's control says so.
         again, rest: advice after an early end and its purpose, such as "Start grading again" and
             "to grade the remaining pairs".
         who: name of the failing part for unexpected errors, such as "The grader".
@@ -341,32 +341,32 @@ def run_recorded_job(
     Returns:
         The final progress; its state is done, cancelled, stopped or failed.
     """
-    control, place = carrier.control, (str(carrier.project.path), carrier.job)
+    control, place = writer.control, (str(writer.project.path), writer.job)
     CARRIED[place] = control
     error: BaseException | None = None
     try:
-        carrier.report(carrier.progress)
+        writer.report(writer.progress)
         for results in batches():
-            carrier.add_results(results)
+            writer.add_results(results)
     except BaseException as caught:
         error = caught
     if error is not None and not isinstance(error, REPORTED_ENDS):
-        carrier.report = lambda progress: None
+        writer.report = lambda progress: None
     state, message = _job_end(control, error, again, rest, who)
-    carrier.commit()
+    writer.commit()
     closing_remarks = " ".join(filter(None, (control.overrun, remarks())))
     message = " ".join(filter(None, (message, closing_remarks)))
-    final = replace(carrier.progress, state=state, message=message, remarks=closing_remarks)
+    final = replace(writer.progress, state=state, message=message, remarks=closing_remarks)
 
     def record_end(cursor: Cursor) -> None:
         # Failed calls are in no batch of results, but may cost money.
-        record_usage(cursor, carrier.job, control.usage)
-        if end_job(cursor, carrier.job, state, message):
+        record_usage(cursor, writer.job, control.usage)
+        if end_job(cursor, writer.job, state, message):
             log_end(cursor, final)
 
-    carrier.project.write(record_end)
+    writer.project.write(record_end)
     CARRIED.pop(place)
-    carrier.report(final)
+    writer.report(final)
     if error is not None and (raises or not isinstance(error, REPORTED_ENDS)):
         raise error
     return final

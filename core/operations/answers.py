@@ -1049,6 +1049,6 @@ def _people_checks(project: Project, human: str | None) -> list[answers.PeopleVe
     report = Report()
     verdicts = formats.read_answer_verdicts(formats.Source.from_path(file), report)
     report.raise_if_refused("Correct the file.")
-    return answers.file_verdicts(
+    return answers.match_verdicts(
         project, [(verdict.query_id, verdict.answer, verdict.acceptable) for verdict in verdicts]
     )

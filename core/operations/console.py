@@ -101,7 +101,7 @@ class ServedRequest:
 _guest: ContextVar[ServedRequest | None] = ContextVar("guest", default=None)
 
 
-def current_guest() -> ServedRequest | None:
+def current_request() -> ServedRequest | None:
     """Return the request that this thread runs in a server; None at a shell."""
     return _guest.get()
 
@@ -117,7 +117,7 @@ def pause_seconds(seconds: float) -> None:
     Raises:
         KeyboardInterrupt: as `ServedRequest.check_stopped`.
     """
-    if (host := current_guest()) is None:
+    if (host := current_request()) is None:
         time.sleep(seconds)
     else:
         host.stopping.wait(seconds)
@@ -128,7 +128,7 @@ def sibling_path(written: str, ending: str) -> str:
     """Return the path of a further file next to a written one, with the same name and another
     ending.
     """
-    if (host := current_guest()) is None:
+    if (host := current_request()) is None:
         return str(Path(written).with_suffix(ending))
     (named,) = (Path(name) for name, path in host.outputs.items() if str(path) == written)
     return str(host.place(str(named.with_suffix(ending)), True))
@@ -157,7 +157,7 @@ def deliver_files(files: Mapping[str, bytes]) -> None:
                 # Without the time, so that the same content gives the same bytes.
                 made = gzip.compress(content, mtime=0) if compressed else content
                 places.enter_context(replace_file(Path(name))).write_bytes(made)
-    if (host := current_guest()) is not None:
+    if (host := current_request()) is not None:
         host.hand_over()
 
 
@@ -171,7 +171,7 @@ def read_text_file(file: Path) -> str:
     from ..formats import read_small_text
 
     try:
-        if current_guest() is None and file == Path("-"):
+        if current_request() is None and file == Path("-"):
             return io.TextIOWrapper(io.BytesIO(sys.stdin.buffer.read()), encoding="utf-8").read()
         return read_small_text(file)
     except UnicodeDecodeError as error:
@@ -182,7 +182,7 @@ def sent_file(name: str) -> Path | None:
     """Return the file that an ambiguous value names; None if it does not exist, or was not sent to
     the server.
     """
-    if (host := current_guest()) is not None and Path(name) not in host.files.values():
+    if (host := current_request()) is not None and Path(name) not in host.files.values():
         return None
     path = Path(name)
     return path if path.is_file() else None
@@ -194,7 +194,7 @@ def refuse_in_server() -> None:
     Raises:
         InputError: this thread runs a request of a server.
     """
-    if current_guest() is not None:
+    if current_request() is not None:
         raise InputError(
             "needs-a-shell",
             "This command needs local files.",
@@ -205,7 +205,7 @@ def refuse_in_server() -> None:
 
 def print_text(text: str, stream: Stream = "output") -> None:
     """Print a text, which has its own line ends."""
-    if (host := current_guest()) is not None:
+    if (host := current_request()) is not None:
         host.check_stopped()
         shown = with_escapes(text) if host.terminal else text
         host.say(stream, shown.encode(errors="backslashreplace"))
@@ -217,7 +217,7 @@ def print_text(text: str, stream: Stream = "output") -> None:
 
 def write_bytes(content: bytes) -> None:
     """Print the content of a file."""
-    if (host := current_guest()) is not None:
+    if (host := current_request()) is not None:
         host.say("output", content)
     else:
         sys.stdout.buffer.write(content)
@@ -266,7 +266,7 @@ def _cell_text(value: Any) -> str:
 
 def is_terminal() -> bool:
     """Return whether a person sees stderr."""
-    return host.terminal if (host := current_guest()) is not None else sys.stderr.isatty()
+    return host.terminal if (host := current_request()) is not None else sys.stderr.isatty()
 
 
 FIRST_WAIT = 10.0
@@ -303,7 +303,7 @@ class ProgressLines:
             rate: things per second; None means computed from the clock.
             over: whether the work has ended, so that no time is left.
         """
-        if (host := current_guest()) is not None:
+        if (host := current_request()) is not None:
             host.check_stopped()
         now = self.clock()
         if self.terminal:
@@ -380,6 +380,6 @@ def call_note_printer() -> Callable[[str], None]:
     """Return a function that prints a job's notes on its calls; at a shell the log, which repeats
     them, is silenced.
     """
-    if current_guest() is None:
+    if current_request() is None:
         logging.getLogger("exam.grading").addHandler(logging.NullHandler())
     return lambda line: print_message(f"exam: {line}")

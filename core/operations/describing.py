@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InputError
-from .console import current_guest
+from .console import current_request
 
 if TYPE_CHECKING:
     from ..store import Project
@@ -142,7 +142,7 @@ class Parameter:
         """Return the name of a file; in a server, the path of the sent file or of the file to
         write.
         """
-        host, use = current_guest(), self.option.file
+        host, use = current_request(), self.option.file
         if host is None or (use == "write" and str(name) == "-"):
             return name
         if use == "read if sent" and str(name) not in host.files:

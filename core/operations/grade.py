@@ -18,7 +18,7 @@ from .console import (
     ServedRequest,
     call_note_printer,
     check_ended,
-    current_guest,
+    current_request,
     pause_seconds,
     price_words,
     print_message,
@@ -117,7 +117,7 @@ def plan(
         raise InputError("option-missing", "--after needs an output file.", "Use -o FILE too.")
     grader = chosen.make(project)
     version, wrote = bank.check_version(project, bank_version), None
-    _note_unknown(project, grader.spec, version, scope)
+    _print_skipped(project, grader.spec, version, scope)
     planned = asdict(grading.make_plan(project, grader.spec, version, scope))
     if output is not None:
         warn_of_terms(project)
@@ -205,7 +205,7 @@ def grade(
             )
             scope = replace(scope, passages=tuple((query, passage) for query, passage, _ in sample))
             request = replace(request, scope=scope)
-        _note_unknown(project, grader.spec, version, scope)
+        _print_skipped(project, grader.spec, version, scope)
         if dry_run:
             planned = grading.make_plan(project, grader.spec, version, scope)
             tag = grading.price_tag(project, grader, version, scope)
@@ -213,7 +213,7 @@ def grade(
                 f"Planned: {how_many(planned.to_grade, 'pairs')}{price_words(tag, batch)}."
             )
         bank.remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-        host = current_guest()
+        host = current_request()
         if host is None:
             control = grading.make_control(project, grader, request, call_note_printer())
             final = grading.run_job(
@@ -267,7 +267,7 @@ def ingest(
     repeatedly. From a folder, all Parquet files are imported.
     """
     if lacking := [path for path in files if not path.exists()]:
-        if current_guest() is not None:
+        if current_request() is not None:
             raise InputError(
                 "file-not-sent",
                 f"The server that has the project open did not receive the file {lacking[0].name}.",
@@ -364,11 +364,11 @@ def grade_plan(
     return Output(asdict(done)).note(summary).failing(failure if missing else None)
 
 
-def _note_unknown(project: Project, spec: GraderSpec, version: int, scope: grading.Scope) -> None:
+def _print_skipped(project: Project, spec: GraderSpec, version: int, scope: grading.Scope) -> None:
     """Print how many queries or questions are skipped because their text is unknown; an id is never
     graded instead.
     """
-    if unknown := grading.left_out(project, spec, version, scope.queries).no_text:
+    if unknown := grading.count_skipped(project, spec, version, scope.queries).no_text:
         what, kind = ("queries", "queries") if spec.method == "direct" else ("questions", "bank")
         print_message(
             f"Skipped: {unknown:,} {what} without text. Import it: exam import {kind} FILE"

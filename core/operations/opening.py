@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from .. import __version__
 from ..errors import InputError, ProjectError
 from ..store import ActName, Door, Project, find_door, open_project
-from .console import current_guest, print_message, refuse_in_server
+from .console import current_request, print_message, refuse_in_server
 
 HEALTH_SECONDS = 20.0
 """Seconds that a server may take to answer."""
@@ -70,7 +70,7 @@ class Opening:
         Raises:
             OpenElsewhere: a server has it open.
         """
-        if (host := current_guest()) is not None:
+        if (host := current_request()) is not None:
             # This checks the role of a request with a token. The owner may do everything.
             with host.project.permit(self._act):
                 yield from _report_reopening(host.project)

@@ -338,7 +338,7 @@ def agreement(
     )
 
 
-def _pair_record(pair: review.PairAgreement) -> dict[str, object]:
+def _pair_record(pair: review.TwoPersonAgreement) -> dict[str, object]:
     numbers = {name: getattr(pair, name).value for name in ("kappa", "weighted", "alpha")}
     return {
         "people": [pair.left, pair.right],

@@ -6,7 +6,7 @@ from ._activity_log import (
     activity_csv as activity_csv,
     bring_back as bring_back,
     kinds_of_act as kinds_of_act,
-    latest_act as latest_act,
+    latest_action as latest_action,
     list_actions as list_actions,
     people as people,
 )

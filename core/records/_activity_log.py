@@ -192,7 +192,7 @@ def _read_act(row: tuple[Any, ...], brought_back: bool) -> ActivityEntry:
     )
 
 
-def latest_act(project: Project) -> int:
+def latest_action(project: Project) -> int:
     """Return the number of the newest action; 0 for an empty log."""
     return int(
         project.value(
@@ -315,7 +315,7 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
                 f" {activity_key} replaced.",
             )
         refresh_pool(cursor)
-        replaced = keeper.list_changed()
+        replaced = keeper.discard_unchanged()
         act = log_action(
             cursor,
             author,

@@ -253,7 +253,7 @@ class ReplacedDataKeeper:
             " UNION ALL SELECT passage_key FROM given_texts"
         )
 
-    def list_changed(self) -> list[tuple[int, int | None, ReplacedObject]]:
+    def discard_unchanged(self) -> list[tuple[int, int | None, ReplacedObject]]:
         """Return the kept objects that changed, and discard the copies of unchanged objects.
 
         Returns:

@@ -413,7 +413,7 @@ def mark_gold(project: Project, run: str | None, author: str) -> None:
         _clear_gold(cursor, keeper)
         cursor.execute("INSERT INTO gold_runs SELECT run_key FROM runs WHERE name = ?", [run])
         refresh_pool(cursor)
-        keeper.record(keeper.list_changed(), log_action(cursor, author, "mark gold", run=run))
+        keeper.record(keeper.discard_unchanged(), log_action(cursor, author, "mark gold", run=run))
 
 
 def _clear_gold(cursor: Cursor, keeper: ReplacedDataKeeper | None) -> None:

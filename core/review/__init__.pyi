@@ -1,8 +1,8 @@
 from ._adjudication import (
     ContestedCase as ContestedCase,
-    PairAgreement as PairAgreement,
     PeopleAgreement as PeopleAgreement,
     Place as Place,
+    TwoPersonAgreement as TwoPersonAgreement,
     accept_agreed as accept_agreed,
     between_people as between_people,
     contested_cases as contested_cases,
@@ -46,7 +46,7 @@ from ._disagreements.disagreement_queue import (
     QueueRow as QueueRow,
     SupportingQuestion as SupportingQuestion,
     list_disagreements as list_disagreements,
-    override_outcome as override_outcome,
+    override_effect as override_effect,
     row_of as row_of,
 )
 from ._disagreements.label_agreement import (
@@ -97,9 +97,9 @@ from ._passages.passage_details import (
 from ._passages.passage_search import (
     NONE as NONE,
     Filters as Filters,
-    JudgingTurn as JudgingTurn,
     ListedPassage as ListedPassage,
     PassageToJudge as PassageToJudge,
+    QueryToJudge as QueryToJudge,
     SearchPage as SearchPage,
     next_turn as next_turn,
     search_passages as search_passages,
@@ -115,7 +115,7 @@ from ._question_faults import (
 )
 from ._work_status import (
     AssessorProgress as AssessorProgress,
-    CuratingWork as CuratingWork,
+    CurationWork as CurationWork,
     LabelJudgmentAgreement as LabelJudgmentAgreement,
     Presence as Presence,
     QueryWork as QueryWork,

@@ -480,7 +480,7 @@ SCALES: Mapping[Kind, tuple[int, ...]] = {"judgments": tuple(SCALE), "ratings": 
 
 
 @dataclass(frozen=True)
-class PairAgreement:
+class TwoPersonAgreement:
     """Agreement between two people.
 
     Args:
@@ -517,7 +517,7 @@ class PeopleAgreement:
     same: int
     people: Mapping[str, int]
     alpha: Coefficient
-    pairs: list[PairAgreement]
+    pairs: list[TwoPersonAgreement]
 
 
 _VALUES: Mapping[Kind, str] = {
@@ -572,10 +572,12 @@ def _of_kind(project: Project, kind: Kind, query_id: str | None) -> PeopleAgreem
     )
 
 
-def _of_pair(left: str, right: str, values: np.ndarray, scale: tuple[int, ...]) -> PairAgreement:
+def _of_pair(
+    left: str, right: str, values: np.ndarray, scale: tuple[int, ...]
+) -> TwoPersonAgreement:
     both = values[~np.isnan(values).any(axis=1)].astype(int)
     table = cross_table(both[:, 0], both[:, 1], scale, scale)
     same = int((both[:, 0] == both[:, 1]).sum())
-    return PairAgreement(
+    return TwoPersonAgreement(
         left, right, len(both), same, cohen_kappa(table), weighted_kappa(table), alpha_of(table)
     )

@@ -62,7 +62,7 @@ class WaitingQuery:
 
 
 @dataclass(frozen=True)
-class CuratingWork:
+class CurationWork:
     """The work to do in the question bank.
 
     Args:
@@ -81,7 +81,7 @@ class CuratingWork:
     resting: int
 
 
-def to_curate(project: Project, grading: Progress | None, author: str) -> CuratingWork:
+def to_curate(project: Project, grading: Progress | None, author: str) -> CurationWork:
     """Return the work to do in the question bank.
 
     Args:
@@ -96,7 +96,7 @@ def to_curate(project: Project, grading: Progress | None, author: str) -> Curati
         if author
         else {}
     )
-    return CuratingWork(
+    return CurationWork(
         [
             WaitingQuery(query.query_id, texts[query.query_id], query.pooled)
             for query in queries

@@ -124,7 +124,7 @@ def find_visitor(headers: Mapping[str, str]) -> Visitor:
         headers: of the request, with names in lower case.
 
     Raises:
-        Unknown: the token is missing or invalid.
+        UnknownToken: the token is missing or invalid.
     """
     kind, _, shown = headers.get("authorization", "").partition(" ")
     shown = shown.strip()
@@ -157,7 +157,7 @@ def check_rate(visitor: Visitor, now: float | None = None) -> None:
         now: seconds that only grow; None means the clock's.
 
     Raises:
-        TooOften: the limit is exceeded.
+        TooManyRequests: the limit is exceeded.
     """
     if not visitor.owner and not allow_event("REQUESTS", visitor.key, MINUTE, now):
         said = describe_exceeded(
@@ -170,7 +170,7 @@ def check_size(headers: Mapping[str, str]) -> None:
     """Refuse a request that does not state its size, or is too large.
 
     Raises:
-        TooMuch: it is too large.
+        RequestTooLarge: it is too large.
         InputError: it does not state its size.
     """
     stated, most = headers.get("content-length", "0"), read_limit("REQUEST")

@@ -99,7 +99,7 @@ async def read_body(request: Request) -> tuple[Pairs, Files]:
 
     Raises:
         InputError: the body is neither, or two files have the same name.
-        TooMuch: it is too long.
+        RequestTooLarge: it is too long.
     """
     if not request.headers.get("content-type", "").startswith(FORMS):
         return await _from_json(request), {}

@@ -21,7 +21,7 @@ from ..errors import EngineError, InputError
 from ..text import clean_text, one_line
 from ._database import GIVEN_UP, Database, Reopening
 from ._engine import first_line, no_room
-from ._roles import SPEAKING, ActName, PersonHandle, Queries, check_author, hold_value
+from ._roles import SPEAKING, ActName, ProjectHandle, Queries, check_author, hold_value
 from ._sql_values import Parameters, written_in
 from .cache import (
     HIDING,
@@ -57,7 +57,7 @@ BATCH = 500_000
 """Rows per batch of a result that is streamed."""
 
 
-class Project(PersonHandle):
+class Project(ProjectHandle):
     """An open project. Make one with `create_project` or `open_project`; close it when done.
 
     After a fatal error of DuckDB the file is closed and opened again, and `reopenings` gains an
@@ -144,9 +144,9 @@ class Project(PersonHandle):
         queries at every redraw.
         """
         self._check_reading()
-        return self._cached_rows(sql, parameters)
+        return self._unchecked_rows(sql, parameters)
 
-    def _cached_rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
+    def _unchecked_rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         key, version = _cache_key(sql, parameters), self._database.version(tables_read(sql))
         rows: Any = MISSING if key is None else self._rows.find(key, version)
         if rows is MISSING:
@@ -181,7 +181,7 @@ class Project(PersonHandle):
     def value(self, sql: str, parameters: Parameters = None) -> Any:
         """Return the first column of the first row of a query, or None without rows."""
         self._check_reading()
-        rows = self._cached_rows(sql, parameters)
+        rows = self._unchecked_rows(sql, parameters)
         return rows[0][0] if rows else None
 
     @contextmanager

@@ -365,7 +365,7 @@ READERS = (
 """Names of people in open double assignments: assessors (true) and adjudicators (false)."""
 
 
-class PersonHandle(ABC):
+class ProjectHandle(ABC):
     """A handle of an open project, one for each person who works with it.
 
     Without an identity everything is allowed. `acting_as` returns a handle for a person who is
@@ -385,7 +385,7 @@ class PersonHandle(ABC):
         self._find: Callable[[], Member | None] | None = None
 
     @abstractmethod
-    def _cached_rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
+    def _unchecked_rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """Query people and assignments without any check of permission."""
 
     def acting_as(self, identity: str, find: Callable[[], Member | None] | None = None) -> Self:
@@ -436,7 +436,7 @@ class PersonHandle(ABC):
 
     def members(self) -> dict[str, Member]:
         """Return everyone who has a role in the project, by identity and ordered by name."""
-        further: dict[str, list[str]] = group_pairs(self._cached_rows(TAKING_PART))
+        further: dict[str, list[str]] = group_pairs(self._unchecked_rows(TAKING_PART))
         return {
             identity: Member(
                 identity,
@@ -445,7 +445,7 @@ class PersonHandle(ABC):
                 None if queries is None else tuple(json.loads(queries)),
                 tuple(further.get(name, ())),
             )
-            for identity, name, role, queries in self._cached_rows(MEMBERS)
+            for identity, name, role, queries in self._unchecked_rows(MEMBERS)
             if role is not None
         }
 
@@ -522,7 +522,7 @@ class PersonHandle(ABC):
             act is not None and ACTS[act].role == "organizer"
         ):
             return None
-        parts: dict[str, bool] = dict(self._cached_rows(READERS))
+        parts: dict[str, bool] = dict(self._unchecked_rows(READERS))
         if not parts:
             return None
         member = self.member()

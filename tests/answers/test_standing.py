@@ -6,8 +6,8 @@ from exam_workbench.answers import (
     GeneratorPlan,
     RetEvalChoices,
     WantedAnswers,
+    answer_check_verdicts,
     asked_for,
-    check_verdicts,
     clear_best,
     evaluate_answers,
     generate_answers,
@@ -63,6 +63,6 @@ def test_only_significant_leads_are_marked(project: Project) -> None:
     alone = evaluate_answers(project, RetEvalChoices(("right",), (1,), judge="contains"))
     assert clear_best(project, alone) == {}
     # The answer check of an evaluation can replace the verdicts of people.
-    assert {one.acceptable for one in check_verdicts(project, evaluation)} == {True, False}
+    assert {one.acceptable for one in answer_check_verdicts(project, evaluation)} == {True, False}
     head, *rows = (line.split("\t") for line in reteval_tsv(evaluation).splitlines())
     assert [dict(zip(head, row, strict=True))["Recall"] for row in rows] == ["1.000000", "0.000000"]

@@ -20,7 +20,7 @@ from exam_workbench.exchange import (
     reproduce_qrels,
 )
 from exam_workbench.formats import Source
-from exam_workbench.grading import left_out, make_plan
+from exam_workbench.grading import count_skipped, make_plan
 from exam_workbench.labels import MISSING, Policy, add_override, basis, find_overrides, load_ratings
 from exam_workbench.records import list_actions
 from exam_workbench.store import Project, open_project
@@ -223,7 +223,7 @@ def test_override_follows_question_to_known_text(by_id: Project) -> None:
 def test_unknown_question_texts_are_not_graded(by_id: Project) -> None:
     spec = replace(find_grader(by_id, None).spec, model="another")
     assert make_plan(by_id, spec, 1).to_grade == 0
-    assert left_out(by_id, spec, 1).no_text == 3
+    assert count_skipped(by_id, spec, 1).no_text == 3
     bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     assert make_plan(by_id, spec, 2).to_grade == 2
 

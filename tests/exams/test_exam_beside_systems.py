@@ -9,7 +9,7 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.exams import ExamRequest, Plan, add_student, sit_exam
-from exam_workbench.grading import left_out
+from exam_workbench.grading import count_skipped
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.records import add_queries
 from exam_workbench.review import changes
@@ -64,7 +64,7 @@ def test_exam_is_a_query_with_only_multiple_choice_questions(with_runs: Project)
     after = bank.project_counts(with_runs)
     assert (after["exams"], after["items"]) == (1, 2) and after["queries"] - before["queries"] == 1
     spec = GraderSpec("any", "self-rating", "")
-    assert left_out(with_runs, spec, bank.latest_version(with_runs)).total == 0, "items do not count as left out"
+    assert count_skipped(with_runs, spec, bank.latest_version(with_runs)).total == 0, "items do not count as left out"
     # A question about passages, or a subtopic, makes it an ordinary query.
     version = bank.latest_version(with_runs)
     plain = Question("h3", "quiz", "What is a metal?")

@@ -316,15 +316,15 @@ def test_backoff_is_bounded_and_429_halves_calls_in_flight_once() -> None:
     assert backoff_seconds(3, 0.0) == 2
     now = 0.0
     pace = Pace(lambda: now)
-    assert pace.free_calls(32) == 32
+    assert pace.allowed_calls(32) == 32
     for _ in range(32):
         pace.delay_calls(10, in_flight=32)
-    assert (pace.free_calls(32), pace.closed_for) == (0, 10)
+    assert (pace.allowed_calls(32), pace.closed_for) == (0, 10)
     now = 10.0
-    assert pace.free_calls(32) == 16
+    assert pace.allowed_calls(32) == 16
     for _ in range(64):
         pace.answered()
-    assert pace.free_calls(32) == 32
+    assert pace.allowed_calls(32) == 32
     told = {"message": "'max_tokens' is not supported, use 'max_completion_tokens'", "param": "max_tokens"}
     assert find_objection(told, {"max_tokens": 8}) == "other limit"
     assert find_objection(told, {"max_completion_tokens": 8}) is None
@@ -701,8 +701,8 @@ def test_slow_calls_reduce_concurrency_and_use_no_attempt() -> None:
     assert [grade.rating for grade in grades.values()].count(4) >= 7
     pace = Pace(lambda: 0.0)
     assert [pace.halve_calls(4 - i, begun=i + 1, latest=4) for i in range(4)] == [True] * 4
-    assert pace.free_calls(32) == 2
-    assert pace.halve_calls(2, begun=5, latest=6) and pace.free_calls(32) == 1
+    assert pace.allowed_calls(32) == 2
+    assert pace.halve_calls(2, begun=5, latest=6) and pace.allowed_calls(32) == 1
     assert not pace.halve_calls(1, begun=7, latest=7)
 
 

@@ -603,20 +603,20 @@ def test_pauses_grow_to_a_limit_and_last_try_is_at_deadline() -> None:
     absence = Outage("http://localhost/v1", control, lambda line: None, lambda: now[0])
     tries = []
     while absence.wait("HTTP 503", None) is None:
-        assert absence.free_calls == 0
+        assert absence.allowed_calls == 0
         step = next(second for second in range(1, 4000) if _has_room_at(absence, now, now[0] + second))
         tries.append(step)
     assert tries == [30, 60, 120, 240, 480, 600, 600, 600, 600, 270]
     assert sum(tries) == HOUR
     assert max(tries) == LONGEST_PAUSE
     assert isinstance(control.awaited, AwaitedEndpoint)
-    absence.end_answered()
+    absence.end_on_answer()
     assert control.awaited is None and not absence.is_waiting
 
 
 def _has_room_at(absence: Outage, now: list[float], at: float) -> bool:
     now[0], before = at, now[0]
-    if absence.free_calls:
+    if absence.allowed_calls:
         return True
     now[0] = before
     return False

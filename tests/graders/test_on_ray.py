@@ -28,7 +28,7 @@ from exam_workbench.graders._plan_files import (
     vllm_request,
 )
 from exam_workbench.grading._needed_pairs import pairs_to_grade
-from exam_workbench.grading._offline_grading import AnswerImport
+from exam_workbench.grading._offline_grading import ReplyImport
 from exam_workbench.jobs import find_jobs
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Question
@@ -309,7 +309,7 @@ def test_grader_of_removed_back_end_stays_listed(
     def before(project: Project) -> None:
         filled(project)
         (pairs, *_) = pairs_to_grade(project, spec, 1)
-        taking = AnswerImport(project, cast(graders.Grader, SimpleNamespace(spec=spec)), "ann")
+        taking = ReplyImport(project, cast(graders.Grader, SimpleNamespace(spec=spec)), "ann")
         taking.take_outcomes([(*pair, Grade(3)) for pair in pairs], graders.NOTHING_USED)
         taking.end()
         with project.transaction() as cursor:

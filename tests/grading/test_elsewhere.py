@@ -24,7 +24,7 @@ from exam_workbench.formats import Source
 from exam_workbench.graders import Grader, PassingError, Price, Prompt, extend_access, make_grader, use_access
 from exam_workbench.graders._endpoint.endpoint_back_end import BatchEndpoint
 from exam_workbench.grading._needed_pairs import EVERYTHING, Scope
-from exam_workbench.grading._offline_grading import AnswerImportResult
+from exam_workbench.grading._offline_grading import ReplyImportResult
 from exam_workbench.grading._price_tag import billing_sentence
 from exam_workbench.jobs import find_jobs, job_usage
 from exam_workbench.records import Job, add_passages, close_interrupted
@@ -102,7 +102,7 @@ def made(tmp_path: Path) -> Iterable[Callable[[list[Question]], Project]]:
         project.close()
 
 
-def take(project: Project, grader: Grader, *paths: Path) -> AnswerImportResult:
+def take(project: Project, grader: Grader, *paths: Path) -> ReplyImportResult:
     return grading.import_answer_files(project, grader, [Source.from_path(path) for path in paths], "tester")
 
 

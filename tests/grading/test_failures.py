@@ -131,23 +131,23 @@ class TestSkippedQuestions:
     @pytest.mark.parametrize(
         ("spec", "expected"),
         [
-            (SPEC, grading.SkippedQuestions(0, 0, 0, 0)),
+            (SPEC, grading.SkippedCounts(0, 0, 0, 0)),
             # A grader of questions also gets multiple-choice questions.
-            (replace(SPEC, kinds=("question",)), grading.SkippedQuestions(1, 0, 0, 0)),
+            (replace(SPEC, kinds=("question",)), grading.SkippedCounts(1, 0, 0, 0)),
             (
                 replace(SPEC, kinds=("question", "choice"), parameters={"reads": ["answer_key"]}),
-                grading.SkippedQuestions(1, 0, 2, 0),
+                grading.SkippedCounts(1, 0, 2, 0),
             ),
             (
                 replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]}),
-                grading.SkippedQuestions(4, 0, 0, 0),
+                grading.SkippedCounts(4, 0, 0, 0),
             ),
         ],
     )
     def test_skipped_questions_are_counted(
-        self, doubtful: Project, spec: GraderSpec, expected: grading.SkippedQuestions
+        self, doubtful: Project, spec: GraderSpec, expected: grading.SkippedCounts
     ) -> None:
-        assert grading.left_out(doubtful, spec, 1) == expected
+        assert grading.count_skipped(doubtful, spec, 1) == expected
 
     def test_missing_choices_and_missing_keys_are_counted_apart(self, project: Project) -> None:
         asked = [
@@ -157,18 +157,18 @@ class TestSkippedQuestions:
         ]
         fill(project, asked, {}, RUNS)
         spec = replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]})
-        assert grading.left_out(project, spec, 1) == grading.SkippedQuestions(0, 0, 2, 1)
-        assert grading.left_out(project, spec, 1, ["q1"]) == grading.SkippedQuestions(0, 0, 1, 1)
+        assert grading.count_skipped(project, spec, 1) == grading.SkippedCounts(0, 0, 2, 1)
+        assert grading.count_skipped(project, spec, 1, ["q1"]) == grading.SkippedCounts(0, 0, 1, 1)
 
     def test_direct_grader_skips_queries_known_only_by_id(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
         with project.transaction() as cursor:
             add_queries(cursor, [Query("q3", "q3")], replace=True)
         judge = GraderSpec("judge", "direct", "m", kinds=())
-        assert grading.left_out(project, judge, 1) == grading.SkippedQuestions(0, 1, 0, 0)
-        assert grading.left_out(
+        assert grading.count_skipped(project, judge, 1) == grading.SkippedCounts(0, 1, 0, 0)
+        assert grading.count_skipped(
             project, replace(judge, parameters={"reads": ["answer_key"]}), 1
-        ) == grading.SkippedQuestions(0, 1, 2, 0)
+        ) == grading.SkippedCounts(0, 1, 2, 0)
 
 
 class TestFilledPrompts:

@@ -25,7 +25,7 @@ def check_cached_reads() -> None:
     migrations = "".join(path.read_text(encoding="utf-8") for path in SQL.glob("*.sql"))
     # Vectors are the same whenever they are computed, and `tokens` is a column of other tables.
     tables = frozenset(re.findall(r"CREATE TABLE (\w+)", migrations)) - {"text_vectors", "tokens"}
-    cached, cursor, known = Project.cached, Database.cursor, Project._cached_rows
+    cached, cursor, known = Project.cached, Database.cursor, Project._unchecked_rows
 
     def noted(sql: str) -> None:
         if (read := _READ.get()) is not None:
@@ -65,4 +65,4 @@ def check_cached_reads() -> None:
         with cursor(self) as own:
             yield own if _READ.get() is None else cast(Cursor, cache.NotedCursor(own, noted))
 
-    Project.cached, Project._cached_rows, Database.cursor = checked, known_noted, noting  # type: ignore
+    Project.cached, Project._unchecked_rows, Database.cursor = checked, known_noted, noting  # type: ignore

@@ -13,7 +13,7 @@ from exam_workbench.choices import EstimatorName, ResponseModel
 from exam_workbench.measures._means_and_tests import wilson_interval
 from exam_workbench.measures.item_response import (
     ESTIMATORS,
-    BoundedNumber,
+    IntervalEstimate,
     analyse_responses,
     answer_information,
     answer_probability,
@@ -242,7 +242,7 @@ def test_levels_with_identical_answers_have_no_interval() -> None:
         list(factors), [f"i{at}" for at in range(40)], table, factors, bootstrap=20, held_out=False
     )
     assert [row.ability.low is None for row in told.components] == [False, False, False, True, True]
-    assert told.components[-1].difference == BoundedNumber(told.components[-1].difference.value)
+    assert told.components[-1].difference == IntervalEstimate(told.components[-1].difference.value)
 
 
 def test_wilson_interval_matches_published_values() -> None:

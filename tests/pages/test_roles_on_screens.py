@@ -21,7 +21,7 @@ from exam_workbench.records import (
     done_queries,
     double_of,
     judging,
-    latest_act,
+    latest_action,
     mark_done,
     open_double_assignments,
     release_double,
@@ -280,10 +280,10 @@ def test_changes_saved_by_others_are_announced(
     app = visit("home")
     assert shows(app, "news-of-others", "shell", "tester")
     monkeypatch.undo()
-    assert acted_since(project, latest_act(project), "asta") == []
+    assert acted_since(project, latest_action(project), "asta") == []
     mark_done(project, "q1", True, "asta")
     set_guidelines(project, "New.", "Olga O.")
-    assert acted_since(project, latest_act(project) - 2, "asta") == ["Olga O."]
+    assert acted_since(project, latest_action(project) - 2, "asta") == ["Olga O."]
 
 
 def test_local_use_without_login_gives_full_access(shared: Project) -> None:

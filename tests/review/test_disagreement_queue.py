@@ -24,7 +24,7 @@ from exam_workbench.review import (
     list_strays,
     list_uncovered,
     machine_labels,
-    override_outcome,
+    override_effect,
     settle_by_override,
     side_agreement,
 )
@@ -114,21 +114,21 @@ class TestOneQuery:
 class TestOutcome:
     def test_predicted_outcome_matches_override(self, own: Project) -> None:
         pair = next(row.pair for row in list_disagreements(own, LEFT, RIGHT).rows if row.pair.passage_id == "p3")
-        found = override_outcome(own, LEFT, RIGHT, pair, Policy(), ["q1/b"], 0, "ann")
+        found = override_effect(own, LEFT, RIGHT, pair, Policy(), ["q1/b"], 0, "ann")
         assert (found.before, found.after, found.left, found.right, found.agrees) == (4, 0, 0, 0, True)
         add_override(own, "q1/b", "p3", 0, "no", "ann")
         assert "p3" not in [row.pair.passage_id for row in list_disagreements(own, LEFT, RIGHT).rows]
 
     def test_other_question_that_gives_the_label_is_named(self, small: Project) -> None:
         pair = next(row.pair for row in list_disagreements(small, LEFT, RIGHT).rows if row.pair.passage_id == "p1")
-        found = override_outcome(small, LEFT, RIGHT, pair, Policy(), ["q1/a"], 0, "ann")
+        found = override_effect(small, LEFT, RIGHT, pair, Policy(), ["q1/a"], 0, "ann")
         assert (found.after, found.agrees) == (4, False)
         assert [(one.text, one.rating) for one in found.also] == [("What is B?", 4)]
 
     def test_grader_without_overrides_is_unaffected(self, small: Project) -> None:
         left = machine_labels(Policy())
         pair = next(row.pair for row in list_disagreements(small, left, RIGHT).rows if row.pair.passage_id == "p3")
-        found = override_outcome(small, left, RIGHT, pair, left.policy, ["q1/b"], 0, "ann")
+        found = override_effect(small, left, RIGHT, pair, left.policy, ["q1/b"], 0, "ann")
         assert (found.left, found.agrees) == (4, False)
 
     def test_only_own_ratings_change_a_persons_side(self, own: Project) -> None:
@@ -136,8 +136,8 @@ class TestOutcome:
             add_override(own, "q1/a", "p1", rating, "read it", author)
         left, right = Person("ann"), Person("bob")
         (row,) = list_disagreements(own, left, right).rows
-        assert override_outcome(own, left, right, row.pair, Policy(), ["q1/a"], 0, "ann").agrees
-        assert not override_outcome(own, left, right, row.pair, Policy(), ["q1/a"], 0, "eve").agrees
+        assert override_effect(own, left, right, row.pair, Policy(), ["q1/a"], 0, "ann").agrees
+        assert not override_effect(own, left, right, row.pair, Policy(), ["q1/a"], 0, "eve").agrees
 
 
 class TestCells:

@@ -127,7 +127,7 @@ class Session:
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __post_init__(self) -> None:
-        self._absence = Outage(
+        self._outage = Outage(
             self.endpoint.base_url, self.control, self._report, self.endpoint.clock
         )
 
@@ -175,16 +175,16 @@ class Session:
                 for task in self._flying:
                     task.cancel()
                 await asyncio.gather(*self._flying, return_exceptions=True)
-                self._absence.end()
+                self._outage.end()
 
     def _start_calls(self, client: openai.AsyncOpenAI) -> bool:
         """Make as many calls as allowed; return whether the session is to continue."""
-        while len(self._flying) < self._free_calls():
+        while len(self._flying) < self._allowed_calls():
             now = self.endpoint.clock()
             # While the endpoint is unreachable, other pairs are tried before a pair that has failed
             # to reach it.
             behind = (
-                self._absence.is_waiting
+                self._outage.is_waiting
                 and self._waiting
                 and self._waiting[0].probe
                 and self._takes_more()
@@ -210,18 +210,18 @@ class Session:
                 self._give_up_doubtful(every=True)
         return bool(self._flying or self._waiting) or not self._exhausted
 
-    def _free_calls(self) -> int:
+    def _allowed_calls(self) -> int:
         """Return the number of calls that may be in flight now."""
         control = self.control
         over = self._failure is not None or self._abandoned.is_set() or control.stopping
         if over or control.paused or self._outbox.qsize() >= UNREAD:
             return 0
-        if self._absence.is_waiting:
-            return self._absence.free_calls
-        return min(self.endpoint.pace.free_calls(self._most_calls), MOST_CALLS)
+        if self._outage.is_waiting:
+            return self._outage.allowed_calls
+        return min(self.endpoint.pace.allowed_calls(self._max_calls), MOST_CALLS)
 
     @property
-    def _most_calls(self) -> int:
+    def _max_calls(self) -> int:
         """Maximum number of calls in flight, by the control and the owner of the endpoint."""
         most, limit = self.control.concurrency, self.endpoint.in_flight
         return most if limit is None else min(most, limit)
@@ -231,7 +231,7 @@ class Session:
         must not pile up.
         """
         return not self._exhausted and len(self._waiting) + len(self._flying) < 2 * min(
-            self._most_calls, MOST_CALLS
+            self._max_calls, MOST_CALLS
         )
 
     def _start_pair(self) -> None:
@@ -262,7 +262,7 @@ class Session:
                 heapq.heappush(self._waiting, asked)
             return False
         else:
-            asked.probe = self._absence.is_waiting
+            asked.probe = self._outage.is_waiting
             self._begun += 1
             asked.begun = self._begun
             task = asyncio.create_task(self._call(client, asked, request))
@@ -289,8 +289,8 @@ class Session:
     ) -> Tokens:
         """Make one call, act on its verdict, and return the tokens that it used."""
         verdict = await make_call(client, self.endpoint, request, self.key)
-        if not isinstance(verdict, AttemptFailed) and (asked.probe or not self._absence.is_waiting):
-            self._absence.end_answered()
+        if not isinstance(verdict, AttemptFailed) and (asked.probe or not self._outage.is_waiting):
+            self._outage.end_on_answer()
         match verdict:
             case Answer():
                 self._silent, self._answered = 0, max(self._answered, asked.age)
@@ -337,7 +337,7 @@ class Session:
     def _retry(self, asked: _PairInProgress, fault: AttemptFailed) -> None:
         """Schedule a pair's next attempt, or fail it; wait for an unreachable endpoint."""
         problem = fault.reason + (f": {fault.detail}" if fault.detail else "")
-        if self._absence.is_waiting:
+        if self._outage.is_waiting:
             self._retry_during_outage(asked, problem, fault.wait)
             return
         if fault.slow and asked.begun > self._heard:
@@ -348,7 +348,7 @@ class Session:
                 return
             if self.endpoint.is_hanging and self.control.patience <= 0:
                 self._stop(
-                    self._absence.given_up("does not answer. The last call ended", problem), problem
+                    self._outage.given_up("does not answer. The last call ended", problem), problem
                 )
                 return
             asked.failures = self.endpoint.attempts if self.endpoint.is_hanging else asked.failures
@@ -368,7 +368,7 @@ class Session:
             return
         if fault.for_all:
             self.endpoint.pace.delay_calls(wait, len(self._flying))
-            self._absence.asked_to_wait(problem, wait)
+            self._outage.asked_to_wait(problem, wait)
         attempts = (
             self.endpoint.attempts if self.control.attempts is None else self.control.attempts
         )
@@ -387,7 +387,7 @@ class Session:
         is not at fault.
         """
         if asked.probe and self._left_alone():
-            self._absence.end()
+            self._outage.end()
             self._doubtful += [asked, *self._waiting]
             self._waiting = []
             return
@@ -412,7 +412,7 @@ class Session:
             if (
                 fault.gone
                 or (fault.slow and self.endpoint.is_hanging)
-                or len(self._doubtful) >= max(SILENT_PAIRS, self._most_calls)
+                or len(self._doubtful) >= max(SILENT_PAIRS, self._max_calls)
             ):
                 self._wait_on(problem, fault.wait)
             return
@@ -432,11 +432,11 @@ class Session:
             and len(self._waiting) < SILENT_PAIRS - 1
             and all(waiting.spared for waiting in self._waiting)
         )
-        return few and self._heard > 0 and self._absence.tries >= TRIES_ALONE
+        return few and self._heard > 0 and self._outage.tries >= TRIES_ALONE
 
     def _wait_on(self, problem: str, asked_wait: float | None) -> None:
         """Wait for the endpoint, or give up if the patience has ended."""
-        if (given_up := self._absence.wait(problem, asked_wait)) is not None:
+        if (given_up := self._outage.wait(problem, asked_wait)) is not None:
             self._fail(given_up)
         for asked in self._doubtful:
             asked.spared = self._begun
@@ -477,9 +477,9 @@ class Session:
             return
         self._silent_passage = asked.pair[1]
         self._silent += 1
-        if self._silent >= max(SILENT_PAIRS, self._most_calls):
+        if self._silent >= max(SILENT_PAIRS, self._max_calls):
             self._fail(
-                self._absence.given_up(
+                self._outage.given_up(
                     f"{what}: {self._silent} pairs in a row failed, the last one", last
                 )
             )

@@ -15,7 +15,7 @@ def fetch_all(
     url: str,
     method: FetchMethod,
     bodies: Sequence[Mapping[str, Any]],
-    manners: RequestSettings,
+    settings: RequestSettings,
     key_variable: str | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
     came: Callable[[int, Fetched], None] = lambda at, one: None,
@@ -30,7 +30,7 @@ def fetch_all(
         url: the address.
         method: GET sends a body as the query of the address, POST as JSON.
         bodies: n bodies.
-        manners: rate, attempts and time limits.
+        settings: rate, attempts and time limits.
         key_variable: environment variable with the key, which is sent as a bearer token; None to
             send no key.
         watch: called with the numbers of finished requests and of all requests.
@@ -57,10 +57,10 @@ def fetch_all(
         "parameter-out-of-range",
         "A parameter of the target",
         "Use numbers above 0 for concurrency, attempts, rate and timeout.",
-        manners.concurrency >= 1
-        and manners.attempts >= 1
-        and manners.timeout_s > 0
-        and (manners.rate is None or manners.rate > 0),
+        settings.concurrency >= 1
+        and settings.attempts >= 1
+        and settings.timeout_s > 0
+        and (settings.rate is None or settings.rate > 0),
     )
     key = ""
     if key_variable:
@@ -76,5 +76,5 @@ def fetch_all(
     from .http_client import Requests
 
     return asyncio.run(
-        Requests(url, method, manners, key, is_loopback(host), watch, came).fetch_all(bodies)
+        Requests(url, method, settings, key, is_loopback(host), watch, came).fetch_all(bodies)
     )

@@ -142,7 +142,7 @@ class Requests:
 
     url: str
     method: FetchMethod
-    manners: RequestSettings
+    settings: RequestSettings
     key: str
     on_this_computer: bool
     watch: Callable[[int, int], None]
@@ -153,9 +153,9 @@ class Requests:
 
     async def fetch_all(self, bodies: Sequence[Mapping[str, Any]]) -> list[Fetched]:
         """Make the requests; return the answers in the order of the bodies."""
-        slots = asyncio.Semaphore(self.manners.concurrency)
+        slots = asyncio.Semaphore(self.settings.concurrency)
         timeout = openai.Timeout(
-            self.manners.timeout_s, connect=min(CONNECT_SECONDS, self.manners.timeout_s)
+            self.settings.timeout_s, connect=min(CONNECT_SECONDS, self.settings.timeout_s)
         )
         # As for models: a proxy cannot reach this computer, and must not read a key.
         proxied = not self.on_this_computer and (
@@ -178,25 +178,25 @@ class Requests:
             )
 
     async def _fetch(self, client: BoundedClient, body: Mapping[str, Any]) -> Fetched:
-        for attempt in range(1, self.manners.attempts + 1):
+        for attempt in range(1, self.settings.attempts + 1):
             await self._wait_for_turn()
             begun = time.monotonic()
             value, reason, wait = await self._try_once(client, body)
             seconds = time.monotonic() - begun
             if reason == "" or wait is None:
                 return Fetched(value, reason or None, attempt, seconds)
-            if attempt < self.manners.attempts:
+            if attempt < self.settings.attempts:
                 await asyncio.sleep(
                     wait if wait >= 0 else backoff_seconds(attempt, random.random())
                 )
-        return Fetched(None, reason, self.manners.attempts, seconds)
+        return Fetched(None, reason, self.settings.attempts, seconds)
 
     async def _wait_for_turn(self) -> None:
         """Wait until the rate and the endpoint allow another request."""
         while (pause := max(self.closed_until, self.next_start) - time.monotonic()) > 0:
             await asyncio.sleep(pause)
-        if self.manners.rate is not None:
-            self.next_start = max(time.monotonic(), self.next_start) + 1 / self.manners.rate
+        if self.settings.rate is not None:
+            self.next_start = max(time.monotonic(), self.next_start) + 1 / self.settings.rate
 
     async def _try_once(
         self, client: BoundedClient, body: Mapping[str, Any]
@@ -208,12 +208,12 @@ class Requests:
         )
         query, content = (dict(body), None) if self.method == "GET" else (None, dict(body))
         try:
-            async with asyncio.timeout(self.manners.timeout_s):
+            async with asyncio.timeout(self.settings.timeout_s):
                 response = await client.request(
                     self.method, self.url, headers=headers, params=query, json=content
                 )
         except TimeoutError:
-            return None, f"no answer within {self.manners.timeout_s:g} s", -1.0
+            return None, f"no answer within {self.settings.timeout_s:g} s", -1.0
         except UnreadableAnswerError as error:
             return None, str(error), None
         except UnsentError as error:

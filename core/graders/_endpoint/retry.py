@@ -206,7 +206,7 @@ class Pace:
         """Seconds for which no call may be made; 0 or less if calls may be made."""
         return self._until - self.clock()
 
-    def free_calls(self, concurrency: int) -> int:
+    def allowed_calls(self, concurrency: int) -> int:
         """Return the number of calls that may be in flight now, of those that the job allows."""
         return 0 if self.closed_for > 0 else int(min(concurrency, self._window))
 
@@ -276,7 +276,7 @@ class Outage:
         return self._until is not None
 
     @property
-    def free_calls(self) -> int:
+    def allowed_calls(self) -> int:
         """Number of calls that may be in flight while the endpoint is unreachable: one, once it is
         time to try.
         """
@@ -321,7 +321,7 @@ class Outage:
                 problem, datetime.now() + timedelta(seconds=seconds)
             )
 
-    def end_answered(self) -> None:
+    def end_on_answer(self) -> None:
         """Stop waiting, because the endpoint answered."""
         if self.is_waiting:
             self.report(ANSWERS_AGAIN)

@@ -52,7 +52,7 @@ class Estimates:
         """Width of the intervals."""
         return self.high - self.low
 
-    def hide_errors(self, unknown: Flags) -> Estimates:
+    def mask_errors(self, unknown: Flags) -> Estimates:
         """Return the estimates with unknown errors and intervals for the flagged estimates."""
         error, low, high = (
             np.where(unknown, np.nan, one) for one in (self.error, self.low, self.high)
@@ -121,7 +121,7 @@ def estimate_sums(
     half = error * t_quantile((1 + confidence) / 2, degrees)
     estimated = Estimates(value, error, degrees, value - half, value + half, confidence)
     return (
-        estimated.hide_errors(_untested_sums(rows, corrected)) if variance == "pool" else estimated
+        estimated.mask_errors(_untested_sums(rows, corrected)) if variance == "pool" else estimated
     )
 
 
@@ -201,7 +201,7 @@ def compare_all_systems(
     differences = estimate_sums(
         w[first] - w[second], corrected, variance=variance, queries=queries, confidence=confidence
     )
-    differences = differences.hide_errors(unknown)
+    differences = differences.mask_errors(unknown)
     p = p_values(differences)
     return Comparisons(first, second, differences, p, np.array(adjust_holm(p.tolist())))
 

@@ -1,6 +1,6 @@
 from ._exam_analysis import (
     Analysis as Analysis,
-    BoundedNumber as BoundedNumber,
+    IntervalEstimate as IntervalEstimate,
     analyse_responses as analyse_responses,
     design_of as design_of,
 )

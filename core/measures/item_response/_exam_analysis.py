@@ -34,7 +34,7 @@ _SAME = 1e-3
 
 
 @dataclass(frozen=True)
-class BoundedNumber:
+class IntervalEstimate:
     """A number with the bounds of its interval; both are None without a bootstrap, or if all its
     draws agree.
     """
@@ -62,8 +62,8 @@ class Component:
     level: str
     students: int
     accuracy: float | None
-    ability: BoundedNumber
-    difference: BoundedNumber | None
+    ability: IntervalEstimate
+    difference: IntervalEstimate | None
     at_bound: bool
 
 
@@ -84,7 +84,7 @@ class StudentAbility:
     accuracy: float | None
     accuracy_error: float | None
     accuracy_interval: tuple[float, float] | None
-    ability: BoundedNumber
+    ability: IntervalEstimate
 
 
 def level_estimates(
@@ -149,13 +149,13 @@ def student_abilities(
     return rows
 
 
-def _with_intervals(values: Array, draws: Array | None) -> list[BoundedNumber]:
+def _with_intervals(values: Array, draws: Array | None) -> list[IntervalEstimate]:
     if draws is None:
-        return [BoundedNumber(value) for value in values.tolist()]
+        return [IntervalEstimate(value) for value in values.tolist()]
     low, high = bias_corrected_interval(values, draws)
     agree = np.ptp(draws, axis=0) < _SAME
     return [
-        BoundedNumber(value) if same else BoundedNumber(value, *bounds)
+        IntervalEstimate(value) if same else IntervalEstimate(value, *bounds)
         for value, same, *bounds in zip(
             values.tolist(), agree.tolist(), low.tolist(), high.tolist(), strict=True
         )

@@ -336,7 +336,7 @@ class OverrideEffect:
     agrees: bool
 
 
-def override_outcome(
+def override_effect(
     project: Project,
     left: Side,
     right: Side,

@@ -360,7 +360,7 @@ class PassageToJudge:
 
 
 @dataclass(frozen=True)
-class JudgingTurn:
+class QueryToJudge:
     """The passages of a query to judge.
 
     Args:
@@ -385,7 +385,7 @@ def next_turn(
     person: str,
     blind: bool,
     query_id: str | None = None,
-) -> JudgingTurn | None:
+) -> QueryToJudge | None:
     """Return the passages of a query for an assessor to judge; None if no passage matches the
     filters.
 
@@ -422,7 +422,7 @@ def next_turn(
     listed = table_rows(project, table, at)
     following = [*waiting[waiting > here], *waiting[waiting < here]]
     rows = [PassageToJudge(listed[i], own.get(int(places[i]))) for i in at]
-    return JudgingTurn(ids[here], rows, ids[int(following[0])] if following else None)
+    return QueryToJudge(ids[here], rows, ids[int(following[0])] if following else None)
 
 
 def _own_judgments(project: Project, person: str) -> dict[int, int]:

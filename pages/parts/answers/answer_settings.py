@@ -96,7 +96,7 @@ def choose_evaluation(project: Project) -> Evaluation:
 
 def chosen_settings() -> dict[str, str]:
     """Return the settings as address parameters, for links between the screens."""
-    return dict(_settings_places().present)
+    return dict(_settings_places().present_place)
 
 
 def _settings_places() -> address.ScreenPlaces:

@@ -79,8 +79,8 @@ def draw_grid(project: Project, evaluation: answers.Evaluation) -> None:
 
 @st.fragment
 def _draw_table(project: Project, evaluation: answers.Evaluation) -> None:
-    asked = actions.asked_of(KEY)
-    for act in asked.yield_actions():
+    asked = actions.pending_actions(KEY)
+    for act in asked.pop_actions():
         address.write_parameters({"cell": str(act["cell"])})
     asked.draw("grid", grid_data(project, evaluation))
 
@@ -192,7 +192,7 @@ def _cell_details(evaluation: answers.Evaluation, cell: str) -> dict[str, Any] |
     }
 
 
-def _explain_value(line: answers.EvaluatedAnswers, measure: str) -> str:
+def _explain_value(line: answers.EvaluatedAnswer, measure: str) -> str:
     if line.state == "skipped":
         return "The run has no passage for the query."
     if measure not in ("LLM-retEval", "GPT-Eval"):

@@ -62,14 +62,14 @@ def place_of(name: str) -> tuple[str, str, int] | None:
 def list_cases(project: Project, evaluation: answers.Evaluation) -> list[answers.CaseRow]:
     """Return the cases that match the filters of the address."""
     runs, ks = evaluation.view.runs or (), evaluation.view.ks
-    run = case_places().find_part("run") if case_places().find_part("run") in runs else None
-    k = next((one for one in ks if str(one) == case_places().find_part("k")), None)
+    run = case_places().part_of_place("run") if case_places().part_of_place("run") in runs else None
+    k = next((one for one in ks if str(one) == case_places().part_of_place("k")), None)
     only = (
-        case_places().find_part("case")
-        if case_places().find_part("case") in choices.ANSWER_CASES
+        case_places().part_of_place("case")
+        if case_places().part_of_place("case") in choices.ANSWER_CASES
         else None
     )
-    to_do = case_places().find_part("show") != "all"
+    to_do = case_places().part_of_place("show") != "all"
     key = (
         "cases of answers",
         evaluation.view,
@@ -90,7 +90,7 @@ def desk_data(
     """
     cases = list_cases(project, evaluation)
     ids = [_case_id(row) for row in cases]
-    wanted = case_places().find_part("at")
+    wanted = case_places().part_of_place("at")
     place = place_of(wanted)
     known = (
         place is not None
@@ -147,7 +147,9 @@ def _filter_data(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
         name: str, title: str, every: str, options: Sequence[tuple[str, str]]
     ) -> dict[str, Any]:
         chosen = (
-            case_places().find_part(name) if case_places().find_part(name) in dict(options) else ""
+            case_places().part_of_place(name)
+            if case_places().part_of_place(name) in dict(options)
+            else ""
         )
         return {"name": name, "title": title, "held": chosen, "options": [["", every], *options]}
 
@@ -285,11 +287,11 @@ def _verdict_data(name: str, value: Verdict, yes: str, no: str) -> dict[str, Any
 def _why_empty(evaluation: answers.Evaluation) -> str:
     if not any(row.answers for row in evaluation.rows):
         return "These runs have no answers yet. Generate answers on the Answers screen."
-    if any(case_places().find_part(name) for name in ("run", "k", "case")):
+    if any(case_places().part_of_place(name) for name in ("run", "k", "case")):
         return "No cases match the filters."
     if any(row.waiting or row.reteval.waiting for row in evaluation.rows):
         return "No cases yet. Compare the answers on the Answers screen."
-    if case_places().find_part("show") != "all":
+    if case_places().part_of_place("show") != "all":
         return "No open cases. A case is confirmed for every query on which the results differ."
     return "No cases: Recall, LLM-retEval and the gold answers agree on every query."
 
@@ -326,7 +328,7 @@ class CasesDesk:
 @st.fragment
 def draw(project: Project, view: answers.RetEvalChoices) -> None:
     """Draw the list and the open case, and do the person's actions since the last run."""
-    asked = actions.asked_of(KEY)
+    asked = actions.pending_actions(KEY)
     at = CasesDesk(project, view)
     error = asked.do_actions(lambda act: _do_action(at, act))
     if at.sources:

@@ -22,7 +22,7 @@ def choose_reference(project: Project) -> tuple[str, list[answers.PeopleVerdict]
     if answer_settings.generator_models(project) and not answers.missing_data(project).is_blocking:
         evaluation = answer_settings.choose_evaluation(project)
         model = evaluation.judge_model
-        if model is not None and (verdicts := answers.check_verdicts(project, evaluation)):
+        if model is not None and (verdicts := answers.answer_check_verdicts(project, evaluation)):
             options[f"{MODEL}:{model.name}"] = f"Model {model.name}"
     if not options:
         return None

@@ -49,7 +49,7 @@ def draw_desk(project: Project, audit: room.Audit) -> None:
         "Your name is missing.",
         "Enter your name above. Your judgments are stored under it.",
     )
-    asked = actions.asked_of(KEY)
+    asked = actions.pending_actions(KEY)
     with ui.errors():
         error = asked.do_actions(lambda act: _do_action(project, audit, person, act))
         batch = room.list_batches(project, audit)[-1]

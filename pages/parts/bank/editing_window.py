@@ -92,7 +92,7 @@ class EditingWindow:
     told: object = None
     nameless: bool = False
 
-    def do_action(self, act: Mapping[str, Any]) -> None:
+    def do_action_once(self, act: Mapping[str, Any]) -> None:
         """Do an action of the browser unless it is done already; try refused ones again."""
         number = act["n"]
         with self.lock:
@@ -130,7 +130,7 @@ class EditingWindow:
                 shown.drafts = bank.draft_mark(shown.project, shown.author)
         return result
 
-    def find_shown(self, project: Project, author: str) -> ShownBank:
+    def get_shown(self, project: Project, author: str) -> ShownBank:
         """Return what this window has shown to a person in a project."""
         shown = self.shown.setdefault((project.name, author), ShownBank(project, author))
         shown.project = project
@@ -191,7 +191,7 @@ def take_in() -> None:
     }
     here.sent = known
     for number in sorted(known):
-        here.do_action(known[number])
+        here.do_action_once(known[number])
     with here.lock:
         # The browser has given up refused actions that it no longer sends. On screens without the
         # bank it sends nothing.
@@ -206,12 +206,12 @@ def open_for(project: Project) -> None:
     """Register a project with the window before anything is drawn, since the browser may send
     actions early.
     """
-    current_window().find_shown(project, ui.person())
+    current_window().get_shown(project, ui.person())
 
 
 def note_shown(project: Project, questions: list[types.Question]) -> None:
     """Record that this window shows a person's questions, and the present state of their drafts."""
-    shown = current_window().find_shown(project, ui.person())
+    shown = current_window().get_shown(project, ui.person())
     shown.questions.update((question.question_id, question) for question in questions)
     shown.drafts = bank.draft_mark(project, shown.author)
 
@@ -225,7 +225,7 @@ def change_drafts(project: Project, what: Callable[..., Any], *arguments: Any) -
     """
     author, here = ui.author(), current_window()
     # The session is not accessed below, so that the run cannot end between the change and its note.
-    return here.apply_change(here.find_shown(project, author), what, *arguments)
+    return here.apply_change(here.get_shown(project, author), what, *arguments)
 
 
 Act = Mapping[str, Any]

@@ -374,7 +374,7 @@ def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
             "This query has no active question that can have an answer key. Add a question first."
         )
         return
-    texts = ui.distinct_labels({q.question_id: q.text or "" for q in questions})
+    texts = ui.distinct_option_texts({q.question_id: q.text or "" for q in questions})
     question = st.selectbox(
         "Question", questions, format_func=lambda q: texts[q.question_id], key="keyed question"
     )

@@ -135,7 +135,7 @@ def choose_exam(project: Project, proposed: bool = False) -> tuple[str, list[exa
     ui.require_content(items_by_exam, "No exam yet", HOW, "home", code="no-exam")
     if len(items_by_exam) == 1:
         return next(iter(items_by_exam.items()))
-    names = ui.distinct_labels(
+    names = ui.distinct_option_texts(
         {
             query.query_id: query.text
             for query in bank.query_overviews(project)

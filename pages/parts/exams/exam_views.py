@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from exam_workbench import charts, choices, exams
-from exam_workbench.measures.item_response import BoundedNumber
+from exam_workbench.measures.item_response import IntervalEstimate
 from exam_workbench.store import Project
 from exam_workbench.text import format_interval, how_many
 from pages.parts.shared import address, chart_display, ui
@@ -234,7 +234,7 @@ def draw_ability(sat: AnsweredExam) -> None:
     )
 
 
-def _format_interval(bounded: BoundedNumber | None) -> str:
+def _format_interval(bounded: IntervalEstimate | None) -> str:
     return format_interval(bounded and (bounded.low, bounded.high))
 
 

@@ -47,7 +47,7 @@ def choose_pair(
         questions: gives the questions of a query to choose from.
         key: distinguishes the widgets of several panels.
     """
-    queries = ui.distinct_labels(
+    queries = ui.distinct_option_texts(
         {query.query_id: query.text for query in bank.query_overviews(project)}
     )
     if not queries:
@@ -67,7 +67,7 @@ def choose_pair(
         )
         return None
     if list(asked) != [query]:
-        texts = ui.distinct_labels(
+        texts = ui.distinct_option_texts(
             {name: ui.shorten_text(one.text or name, LABEL) for name, one in asked.items()}
         )
         question = st.selectbox(
@@ -82,7 +82,7 @@ def choose_pair(
     page = review.search_passages(
         project, None, review.Filters(query_id=query), PASSAGES, page=1
     ).rows
-    excerpts = ui.distinct_labels(
+    excerpts = ui.distinct_option_texts(
         {row.passage_id: ui.shorten_text(row.excerpt, LABEL) for row in page if row.excerpt}
     )
     if not excerpts:

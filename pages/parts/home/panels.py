@@ -6,7 +6,7 @@ from typing import Any
 
 from exam_workbench import board_summary, exchange, labels, run_names
 from exam_workbench.records import ActivityEntry, list_actions
-from exam_workbench.review import CuratingWork, LabelJudgmentAgreement, WaitingQuery
+from exam_workbench.review import CurationWork, LabelJudgmentAgreement, WaitingQuery
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import components, ui
@@ -121,7 +121,7 @@ def count_line(
 
 
 def curate_door(
-    work: CuratingWork, person: str, queries: int, items: int, graded: bool
+    work: CurationWork, person: str, queries: int, items: int, graded: bool
 ) -> dict[str, Any]:
     """Return the door to the question bank.
 

@@ -531,7 +531,7 @@ def queue_view(
     project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None
 ) -> None:
     """Draw the filters, the table, the cases, and the open case."""
-    asked = actions.asked_of(KEY)
+    asked = actions.pending_actions(KEY)
     order, measure = _draw_filters(
         project, left, right, review.side_agreement(project, left, right), asked
     )
@@ -565,7 +565,7 @@ def _draw_filters(
             st.session_state["query_listed"] = None
     if st.session_state.get("order") not in offered:
         st.session_state["order"] = "worst"
-    texts = ui.distinct_labels(pooled_queries(project))
+    texts = ui.distinct_option_texts(pooled_queries(project))
     with st.container(horizontal=True, vertical_alignment="bottom", key="case-filters"):
         chosen = st.selectbox(
             "Query",

@@ -283,7 +283,7 @@ def _draw_queries(
     texts.
     """
     known = {query.query_id: query.text for query in answers.asked_queries(project)}
-    texts = ui.distinct_labels(
+    texts = ui.distinct_option_texts(
         {change.query_id: known.get(change.query_id, change.query_id) for change in shown}
     )
 

@@ -18,7 +18,7 @@ from exam_workbench.labels import (
 from exam_workbench.records import pooled_queries
 from exam_workbench.store import Project
 from pages.parts.shared import ui
-from pages.parts.shared.actions import Act, asked_of, save_all
+from pages.parts.shared.actions import Act, pending_actions, save_all
 from pages.parts.shared.html import as_html, text_html
 
 KEY = "citing"
@@ -35,12 +35,12 @@ def draw(project: Project) -> None:
     The grader's rating and the values of other people appear after the person's own value.
     """
     st.html(f"<style>{STYLE}</style>")
-    asked = asked_of(KEY)
+    asked = pending_actions(KEY)
     acts = list(asked.acts)
     with ui.errors():
         save_all(asked, acts, project.name, partial(_save_value, project), _name_act)
     grader = citation_grader(project)
-    queries = ui.distinct_labels(pooled_queries(project))
+    queries = ui.distinct_option_texts(pooled_queries(project))
     responses = [
         (item.run, item.query_id) for item in response_support(project, grader) if item.citations
     ]
@@ -124,7 +124,7 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
             st.button(
                 meaning.capitalize(),
                 key=f"support {citation.place} {value}",
-                on_click=asked_of(KEY).note_press,
+                on_click=pending_actions(KEY).note_press,
                 args=({"value": value, **cited_place},),
                 shortcut=str(value) if by_key else None,
                 type="primary" if citation.own == value else "secondary",
@@ -133,7 +133,7 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
             st.button(
                 "Withdraw",
                 key=f"withdraw {citation.place}",
-                on_click=asked_of(KEY).note_press,
+                on_click=pending_actions(KEY).note_press,
                 args=({"value": None, **cited_place},),
                 type="tertiary",
                 icon=":material/undo:",

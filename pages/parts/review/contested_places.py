@@ -41,7 +41,7 @@ def draw(project: Project, listed: list[review.ContestedCase], at: int) -> None:
         "judged": list(SCALE),
         "rated": list(types.RATINGS),
     }
-    actions.asked_of(KEY).draw("decisions", data)
+    actions.pending_actions(KEY).draw("decisions", data)
 
 
 def decision_time(contested: review.ContestedCase) -> str | None:
@@ -68,7 +68,7 @@ def choose_linked_list(project: Project, places: list[review.ContestedCase]) -> 
     st.session_state.setdefault(STATE, "differs")
     if came:
         st.session_state[_LACKING] = (
-            st.session_state[STATE] if _address_places().present and standing is None else ""
+            st.session_state[STATE] if _address_places().present_place and standing is None else ""
         )
 
 
@@ -108,7 +108,7 @@ def draw_button(
     """
     st.button(
         label,
-        on_click=actions.asked_of(KEY).note_press,
+        on_click=actions.pending_actions(KEY).note_press,
         args=({"do": do, "home": project.name, **fields},),
         **options,
     )
@@ -130,7 +130,7 @@ def do_actions(project: Project) -> None:
     Raises:
         WorkbenchError: some decisions were not saved; the message names them.
     """
-    asked = actions.asked_of(KEY)
+    asked = actions.pending_actions(KEY)
     acts = list(asked.acts)
     if acts:
         st.session_state[_LACKING] = ""
@@ -178,7 +178,7 @@ def do_actions(project: Project) -> None:
 
 def _named_place() -> review.Place:
     """Return the open place; unknown parts are empty."""
-    now = _address_places().present
+    now = _address_places().present_place
     return now.get("query", ""), now.get("passage", ""), now.get("question")
 
 

@@ -35,7 +35,7 @@ def apply_address() -> bool:
     anew = "left" not in st.session_state or address.is_new_screen()
     # When a person opens a passage, the browser records this screen with the passage's address,
     # which names no place. The kept place may be the one without filters.
-    if anew and here.been and (not here.in_address or "passage" in st.query_params):
+    if anew and here.been and (not here.address_place or "passage" in st.query_params):
         return True
     came = here.apply_address("")
     if came:
@@ -45,7 +45,7 @@ def apply_address() -> bool:
 
 def place_part(name: str) -> str:
     """Return a part of the place; empty if it is not set."""
-    return _address_places().find_part(name)
+    return _address_places().part_of_place(name)
 
 
 def keep_open(case: str) -> None:
@@ -69,7 +69,7 @@ def change_place(**parts: object) -> None:
         st.session_state.pop(_HELD, None)
     here = _address_places()
     here.set(
-        **here.present
+        **here.present_place
         | {name: "" if value is None else str(value) for name, value in parts.items()}
     )
 
@@ -77,9 +77,9 @@ def change_place(**parts: object) -> None:
 def write_address() -> None:
     """Write the place to the address in one step."""
     here = _address_places()
-    if here.in_address != here.present or "passage" in st.query_params:
+    if here.address_place != here.present_place or "passage" in st.query_params:
         address.write_parameters(
-            {name: here.find_part(name) for name in (*NAMES, "passage", "question")}
+            {name: here.part_of_place(name) for name in (*NAMES, "passage", "question")}
         )
 
 

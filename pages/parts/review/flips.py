@@ -49,10 +49,10 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
             + (" The leaderboards differ: choose Leaderboard." if changes.scores_differ else "")
         )
         return
-    asked = actions.asked_of(KEY)
+    asked = actions.pending_actions(KEY)
     # The choices of this part are kept for a return from another screen.
     st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
-    for act in asked.yield_actions():
+    for act in asked.pop_actions():
         _do_action(changes, act)
     by_cause, by_query = changes.by_cause, changes.by_query
     cause, query = _chosen_filter("cause", by_cause), _chosen_filter("query", by_query)
@@ -66,7 +66,7 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
     page = min(int(said), pages) if said.isdecimal() and int(said) else 1
     part = chosen[(page - 1) * FLIPS_A_PAGE : page * FLIPS_A_PAGE]
     texts = pooled_queries(project)
-    names = ui.distinct_labels({key: texts.get(key, key) for key in by_query})
+    names = ui.distinct_option_texts({key: texts.get(key, key) for key in by_query})
     data = {
         "causes": _filter_options(by_cause, CAUSE_NAMES, cause),
         "queries": _filter_options(by_query, names, query),

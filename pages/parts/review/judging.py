@@ -28,7 +28,7 @@ ROWS = 300
 
 
 @dataclass
-class JudgingTab:
+class JudgingTabState:
     """The state of a browser tab.
 
     Args:
@@ -51,9 +51,9 @@ class JudgingTab:
         self.query_id, self.passage_id, self.start = query_id, passage_id, start
 
 
-def desk_state() -> JudgingTab:
+def desk_state() -> JudgingTabState:
     """Return the state of this browser tab."""
-    return st.session_state.setdefault("judging here", JudgingTab())
+    return st.session_state.setdefault("judging here", JudgingTabState())
 
 
 def draw(
@@ -75,7 +75,7 @@ def draw(
         )
     if wanted.query_id not in (None, place.query_id):
         place.open_query(wanted.query_id)
-    asked, person = actions.asked_of(KEY), ui.person()
+    asked, person = actions.pending_actions(KEY), ui.person()
     if asked.acts and not person:
         # A person who has to enter a name first is asked to repeat the action.
         asked.acts.clear()
@@ -94,7 +94,7 @@ def draw(
         people_here.draw_people(project, turn.query_id)
 
 
-def _draw_notes(project: Project, place: JudgingTab, query_id: str, person: str) -> bool:
+def _draw_notes(project: Project, place: JudgingTabState, query_id: str, person: str) -> bool:
     """Draw notes above the desk in one container, so that they do not move the desk; return whether
     it has guidelines.
 
@@ -129,7 +129,11 @@ def _draw_notes(project: Project, place: JudgingTab, query_id: str, person: str)
 
 
 def _do_action(
-    project: Project, policy: labels.Policy | None, place: JudgingTab, person: str, act: actions.Act
+    project: Project,
+    policy: labels.Policy | None,
+    place: JudgingTabState,
+    person: str,
+    act: actions.Act,
 ) -> None:
     """Do an action of the desk."""
     what = act["do"]
@@ -166,8 +170,8 @@ def _desk_data(
     project: Project,
     policy: labels.Policy | None,
     wanted: review.Filters,
-    place: JudgingTab,
-    turn: review.JudgingTurn,
+    place: JudgingTabState,
+    turn: review.QueryToJudge,
     blind: bool,
 ) -> dict[str, Any]:
     query_id, every = turn.query_id, turn.rows

@@ -76,7 +76,7 @@ def passage_list(
     """
     own_source = source_of(ui.person()) if ui.person() else source
     own = {} if own_source is None or own_source == source else given_in(project, own_source)
-    actions.asked_of(KEY).draw(
+    actions.pending_actions(KEY).draw(
         "passages",
         {
             "total": listing.total,

@@ -41,7 +41,7 @@ def draw_questions(
         st.container(key="no-active-question").caption("This query has no active questions.")
         ui.draw_link("question_bank", query=desk.query_id)
         return None
-    bench = present_bench()
+    bench = ratings_tab_state()
     bench.reset_for_passage((desk.query_id, desk.passage_id))
     foretold = (
         (desk.label, review.label_with(project, policy, desk, bench.tried))
@@ -49,7 +49,7 @@ def draw_questions(
         else None
     )
     opened = st.query_params.get("question")
-    actions.asked_of(KEY).draw(
+    actions.pending_actions(KEY).draw(
         "ratings",
         {
             "at": (desk.query_id, desk.passage_id),
@@ -82,7 +82,7 @@ def _about_scale(project: Project, policy: labels.Policy) -> str:
 
 
 @dataclass
-class RatingsTab:
+class RatingsTabState:
     """The state of a browser tab: one object for all its runs.
 
     Args:
@@ -103,16 +103,16 @@ class RatingsTab:
             self.place, self.tried, self.made = place, {}, []
 
 
-def present_bench() -> RatingsTab:
+def ratings_tab_state() -> RatingsTabState:
     """Return the bench of this browser tab."""
-    return st.session_state.setdefault("override bench", RatingsTab())
+    return st.session_state.setdefault("override bench", RatingsTabState())
 
 
 def do_actions(project: Project) -> None:
     """Do the pending actions below the passage once: try, override, withdraw, confirm, or show a
     grader's output.
     """
-    bench, asked = present_bench(), actions.asked_of(KEY)
+    bench, asked = ratings_tab_state(), actions.pending_actions(KEY)
     author, acts = ui.person() if asked.acts else "", list(asked.acts)
     done = []
     for act in acts:
@@ -135,7 +135,7 @@ def do_actions(project: Project) -> None:
         ui.author()
 
 
-def _do_action(project: Project, bench: RatingsTab, act: actions.Act, author: str) -> None:
+def _do_action(project: Project, bench: RatingsTabState, act: actions.Act, author: str) -> None:
     """Do an action of the component.
 
     Raises:
@@ -170,7 +170,7 @@ def draw_effect(
     project: Project, desk: review.PassageDetails, foretold: tuple[int | None, int | None] | None
 ) -> None:
     """Draw the effect of tried or saved ratings on the label and the leaderboard."""
-    bench, view = present_bench(), scoring_settings.current_view()
+    bench, view = ratings_tab_state(), scoring_settings.current_view()
     kept: tuple[object, review.Effect] | None = st.session_state.get("override effect")
     if foretold is None or view is None:
         if bench.made and kept is not None and kept[0] == bench.place:

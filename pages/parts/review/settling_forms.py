@@ -99,7 +99,7 @@ def weigh_override(
     """Return the effect of a rating for some questions on the label and on the case, before it is
     saved.
     """
-    outcome = review.override_outcome(
+    outcome = review.override_effect(
         project,
         left,
         right,
@@ -146,7 +146,7 @@ def settle_case(
     if how == "override" and policy is not None:
         questions, rating = [str(one) for one in given["questions"]], int(given["rating"])
         used = _policy_of_sides(left, right, policy)
-        outcome = review.override_outcome(
+        outcome = review.override_effect(
             project, left, right, row.pair, used, questions, rating, me
         )
         leaves = outcome.agrees or bool(given.get("leaves"))

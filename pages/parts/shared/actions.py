@@ -70,7 +70,7 @@ class PendingActions:
             return False
         return True
 
-    def yield_actions(self) -> Iterator[Act]:
+    def pop_actions(self) -> Iterator[Act]:
         """Yield the actions in order; each is yielded once, even if the run ends during it."""
         while self.acts:
             yield self.acts.pop(0)
@@ -78,7 +78,7 @@ class PendingActions:
     def do_actions(self, act: Callable[[Act], object]) -> dict[str, Any] | None:
         """Do the actions in order; return the last refused one and the reason."""
         error = None
-        for pending in self.yield_actions():
+        for pending in self.pop_actions():
             try:
                 act(pending)
             except WorkbenchError as refused:
@@ -90,7 +90,7 @@ class PendingActions:
         return error
 
 
-def asked_of(key: str) -> PendingActions:
+def pending_actions(key: str) -> PendingActions:
     """Return the pending actions of a component in this browser tab."""
     return st.session_state.setdefault(f"asked of {key}", PendingActions(key))
 

@@ -160,7 +160,7 @@ class ScreenPlaces:
 
     def apply_address(self, home: str) -> bool:
         """Apply the address if the person followed a link or went back; return if so."""
-        given = self.in_address
+        given = self.address_place
         if (
             home == self.home
             and not streamlit_bridge.went_back()
@@ -172,18 +172,18 @@ class ScreenPlaces:
         return True
 
     @property
-    def in_address(self) -> dict[str, str]:
+    def address_place(self) -> dict[str, str]:
         """The place in the address."""
         return {name: said for name in self.names if (said := st.query_params.get(name))}
 
     @property
-    def present(self) -> dict[str, str]:
+    def present_place(self) -> dict[str, str]:
         """The present place."""
         return self.been[-1] if self.been else {}
 
-    def find_part(self, name: str) -> str:
+    def part_of_place(self, name: str) -> str:
         """Return a part of the present place; empty if it has none."""
-        return self.present.get(name, "")
+        return self.present_place.get(name, "")
 
     def go_to(self, **place: str) -> None:
         """Go to another place, by parameter, and write it into the address; empty values are left
@@ -193,12 +193,12 @@ class ScreenPlaces:
 
     def change_parts(self, **said: str) -> None:
         """Change parts of the place as `go_to` does."""
-        self.go_to(**self.present | said)
+        self.go_to(**self.present_place | said)
 
     def set(self, **place: str) -> dict[str, str]:
         """Go to another place without writing it; return it with all its parameters."""
         now = {name: value for name, value in place.items() if value}
-        if now != self.present:
+        if now != self.present_place:
             self.been = [*self.been, now][-PLACES:]
         return {name: now.get(name, "") for name in self.names}
 

@@ -107,7 +107,7 @@ def draw_plan(project: Project, grader: graders.Grader) -> grading.Request | Non
     )
     without = project.cached(
         ("left out", grader.spec.fingerprint, scope.queries),
-        lambda: grading.left_out(project, grader.spec, version, scope.queries),
+        lambda: grading.count_skipped(project, grader.spec, version, scope.queries),
         cache.LABELS | {"sent_pairs", "settings"},
     )
     _passed_over(tally, without, grader.spec)
@@ -177,7 +177,7 @@ def cached_plan(project: Project, grader: graders.Grader, scope: grading.Scope) 
 
 
 def _passed_over(
-    tally: grading.Plan, without: grading.SkippedQuestions, spec: types.GraderSpec
+    tally: grading.Plan, without: grading.SkippedCounts, spec: types.GraderSpec
 ) -> None:
     if tally.weightless:
         st.caption(

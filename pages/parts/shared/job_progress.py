@@ -85,7 +85,7 @@ def _steps_ended(job: jobs.BackgroundJob, again: str) -> None:
         st.error(ui.escape(job.progress.message), icon=":material/error:")
 
 
-def note_not_begun(project: Project, key: str) -> None:
+def show_not_begun(project: Project, key: str) -> None:
     """Draw a note that a press started no job because another one was running, until a job starts.
 
     Args:

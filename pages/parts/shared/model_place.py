@@ -127,7 +127,7 @@ def _draw_typed_address(stored: Mapping[str, Any], key: str) -> dict[str, str]:
     if stored.get("key_variable") and stored.get("base_url", "") == given:
         # The author of the grader's settings may have bound this variable to the address.
         settings["key_variable"] = str(stored["key_variable"])
-    _describe_key(address, host, place, settings.get("key_variable"), key)
+    _draw_key(address, host, place, settings.get("key_variable"), key)
     return settings
 
 
@@ -142,7 +142,7 @@ def _take_key(typed: str, box: str) -> None:
     st.session_state[box] = ""
 
 
-def _describe_key(address: str, host: str, place: str, variable: str | None, key: str) -> None:
+def _draw_key(address: str, host: str, place: str, variable: str | None, key: str) -> None:
     shown = ui.escape(host)
     if place in graders.current_access().typed:
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench import review
-from exam_workbench.records import acted_since, latest_act
+from exam_workbench.records import acted_since, latest_action
 from exam_workbench.store import Project
 from pages.parts.shared import components, login, presses, ui
 
@@ -29,7 +29,7 @@ def redraw_on_changes() -> None:
         return
     project = ui.project_or_none()
     if project is not None and project.allows("read the bank"):
-        _draw_news(project, latest_act(project))
+        _draw_news(project, latest_action(project))
 
 
 @st.fragment(run_every=LOOKS_EVERY)
@@ -37,7 +37,7 @@ def _draw_news(project: Project, seen: int) -> None:
     others = acted_since(project, seen, ui.person())
     # Only the browser knows whether a person is typing, reads a dialog, or has the window in sight.
     # The number of the newest action, so that the browser recognizes further changes.
-    news = latest_act(project) if others else 0
+    news = latest_action(project) if others else 0
     answer = components.draw(
         "news",
         "redraw",

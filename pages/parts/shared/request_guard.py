@@ -67,7 +67,7 @@ class RequestGuard:
         `EXAM_LIMIT_UPLOAD`.
 
         Raises:
-            TooMuch: the space is used up.
+            RequestTooLarge: the space is used up.
         """
         session = path.partition(UPLOAD)[2].partition("/")[0]
         files = streamlit_bridge.uploads_of(session)

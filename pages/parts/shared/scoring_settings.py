@@ -121,7 +121,7 @@ def _rating_rules(project: Project, grader: str | None, typed: str) -> list[str]
     return rules or [labels.Policy.rating]
 
 
-def draw_line(screen: str) -> None:
+def draw_settings_line(screen: str) -> None:
     """Draw the line of the present choices with a popover to change them, on screens that they
     affect.
 

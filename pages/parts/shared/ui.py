@@ -55,7 +55,7 @@ def _hold_project(path: str) -> Project:
 
 
 @asynccontextmanager
-async def close_projects_after(_: st.App) -> AsyncIterator[None]:
+async def server_lifespan(_: st.App) -> AsyncIterator[None]:
     """Surround the lifetime of a server; at its end, for any reason, its projects are closed.
 
     The project named at its start is open from then on, so that commands and scripts find it there.
@@ -163,7 +163,7 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     with known:
         who.draw_box()
     if names:
-        _note_unknown_project(asked if asked not in names else "")
+        _show_unknown_project(asked if asked not in names else "")
     st.session_state["screen"] = title = screens.SCREENS[screen][0]
     who.ask_for_name()
     name_tab()
@@ -196,7 +196,7 @@ def _find_member() -> WorkbenchError | None:
     return None
 
 
-def _note_unknown_project(missing: str) -> None:
+def _show_unknown_project(missing: str) -> None:
     """Draw a note that a link named an unknown project, until the person chooses another one.
 
     Args:
@@ -241,8 +241,8 @@ def chosen_project() -> Project | None:
         st.session_state["not opened"] = error
         raise
     st.session_state["in use"] = project_in_use
-    note_reopened()
-    _note_not_closed(project_in_use)
+    show_reopened()
+    _show_not_closed(project_in_use)
     return project_in_use
 
 
@@ -255,7 +255,7 @@ def project_or_none() -> Project | None:
     return None
 
 
-def _note_not_closed(project: Project) -> None:
+def _show_not_closed(project: Project) -> None:
     """Show, once in every browser tab, that a project was not closed, or that it is read-only."""
     told_projects = st.session_state.setdefault("told of", set())
     if project.path in told_projects:
@@ -274,7 +274,7 @@ def _note_not_closed(project: Project) -> None:
         )
 
 
-def note_reopened() -> None:
+def show_reopened() -> None:
     """Show, once in every browser tab, that the project's database failed and was opened again."""
     in_use = st.session_state.get("in use")
     if in_use is None:
@@ -501,7 +501,7 @@ def escape(text: str) -> str:
     return escaped.replace("\n", "  \n")
 
 
-def distinct_labels(labels: Mapping[str, str]) -> dict[str, str]:
+def distinct_option_texts(labels: Mapping[str, str]) -> dict[str, str]:
     """Return distinct labels for a list of options: for equal labels, Streamlit would always return
     the first option.
 

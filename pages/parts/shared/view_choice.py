@@ -28,7 +28,7 @@ def choose_view(views: Sequence[str], names: Callable[[str], str] = str, key: st
             "View", views, format_func=names, key=key, required=True, label_visibility="collapsed"
         )
     )
-    if view != by_name.get(here.find_part(key), views[0]):
+    if view != by_name.get(here.part_of_place(key), views[0]):
         here.go_to(**{key: "" if view == views[0] else view})
     return view
 
