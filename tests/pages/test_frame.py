@@ -285,7 +285,7 @@ def test_widget_that_may_be_empty_has_unique_key() -> None:
 
 
 def _components() -> list[str]:
-    """Return the fixed keys of our components: the second argument of `draw`, the first of `asked_of`."""
+    """Return the fixed keys of our components: the second argument of `draw`, the first of `pending_actions`."""
     found = []
     for file in sorted(PAGES.rglob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -299,7 +299,7 @@ def _components() -> list[str]:
         for call in ast.walk(tree):
             if not isinstance(call, ast.Call):
                 continue
-            at = {"components.draw": 1, "actions.asked_of": 0}.get(ast.unparse(call.func))
+            at = {"components.draw": 1, "actions.pending_actions": 0}.get(ast.unparse(call.func))
             if at is None:
                 continue
             given = call.args[at]

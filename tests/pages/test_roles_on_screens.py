@@ -276,7 +276,7 @@ def test_changes_saved_by_others_are_announced(
     log_in("asta")
     assert not shows(visit("home"), "news-of-others")
     # Simulate the fragment that checks for changes after a while.
-    monkeypatch.setattr(people_here, "latest_act", lambda found: 0)
+    monkeypatch.setattr(people_here, "latest_action", lambda found: 0)
     app = visit("home")
     assert shows(app, "news-of-others", "shell", "tester")
     monkeypatch.undo()
