@@ -317,7 +317,7 @@ class ProgressLines:
         self.print_progress(progress.done, progress.total, progress.rate, progress.is_over)
 
     def count(self, done: int, total: int) -> None:
-        """Print progress as `say` does, for work that ends as soon as its last thing is done."""
+        """Print the progress of work that ends as soon as its last thing is done."""
         self.print_progress(done, total, over=done == total)
 
     def _line(self, done: int, total: int, rate: float | None, now: float, over: bool) -> str:

@@ -274,7 +274,7 @@ class ReplacedDataKeeper:
     def record(
         self, replacements: Sequence[tuple[int, int | None, ReplacedObject]], activity_key: int
     ) -> None:
-        """Record the result of `list_changed` under the action that replaced the objects."""
+        """Record the result of `discard_unchanged` under the action that replaced the objects."""
         for replacement, key, replaced in replacements:
             self.cursor.execute(
                 "INSERT INTO replacements VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -68,7 +68,7 @@ class Project(ProjectHandle):
         read_only: whether it was opened for reading only.
         not_closed: a warning if the file was not closed after its last use; else it is empty.
 
-    `PersonHandle` defines the permissions of people who are logged in.
+    `ProjectHandle` defines the permissions of people who are logged in.
     """
 
     def __init__(self, database: Database, not_closed: str = "") -> None:

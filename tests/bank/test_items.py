@@ -115,7 +115,7 @@ def test_changed_topic_and_source_are_logged(coast: Project) -> None:
     (act,) = [one for one in list_actions(coast).acts if one.act == "set item"]
     assert act.said == f"set topic; source of question “{TEXT}” to coast life, wind"
     assert act.detail["before"] == {"topic": "sea", "source": "tides"}
-    assert set_item(coast, [ITEM.question_id], "ann", topic="coast life") == 0, "the same topic is no change"
+    assert set_item(coast, [ITEM.question_id], "ann", topic="coast life") == 0, "the same topic changes nothing"
     set_item(coast, [ITEM.question_id], "ann", topic="")
     assert item_facts(coast)[ITEM.question_id].topic is None
 

@@ -537,5 +537,5 @@ def test_file_without_valid_examples_is_refused(content: str, values: tuple[str,
         with_examples(built_in_prompts()["Sun_few"], content, "e.yaml")
     (problem,) = caught.value.problems
     check_problem(problem, "e.yaml invalid-prompt", *values)
-    # All fields are named if one is missing or the entry is no example, but none if a value is not text.
+    # All fields are named if one is missing or the entry is not an example, and no field if a value is not text.
     assert [name for name in (*OF_EXAMPLE, "1") if mentions(problem.reason, name)] == sorted(values, key=str.isdigit)

@@ -210,7 +210,7 @@ def test_killed_server_loses_nothing(apart: Path, tmp_path: Path, capsysbinary: 
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Let SIGINT interrupt this process, even if a background shell made it ignore SIGINT."""
+    """Make SIGINT interrupt this process, even if a background shell made it ignore SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
