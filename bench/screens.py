@@ -24,7 +24,7 @@ CLOCK = "(performance.timeOrigin + performance.now()) / 1000"
 BEGIN = "window.began = " + CLOCK
 COMPONENT = "document.querySelector('.st-key-{} [data-testid=stBidiComponentIsolated]')?.shadowRoot"
 QUESTION = COMPONENT.format("questions") + "?.querySelector('textarea')?.value"
-UNSAVED = "(" + COMPONENT.format("bank") + "?.textContent.match(/[0-9]+ unsaved change/) || [])[0]"
+UNSAVED = "(" + COMPONENT.format("bank") + "?.textContent.match(/([0-9]+|No) unsaved change/) || [])[0]"
 HEADING = "document.querySelector('[data-testid=stMain] h1, [data-testid=stMain] h2')?.innerText"
 
 
@@ -120,9 +120,10 @@ def _there_and_back(page: Page, there: Click, back: Click, shown: str, times: in
 
 def _timed(page: Page, click: Click, turn: int, shown: str) -> float:
     """Return seconds from a click until the page is complete and the value of `shown` differs."""
+    _wait(page, f"{shown} !== undefined")  # A component may be drawn after the page is complete.
     before = page.evaluate(shown)
     click(page, turn)
-    _wait(page, f"{shown} !== {'undefined' if before is None else json.dumps(before)}")
+    _wait(page, f"![undefined, {json.dumps(before)}].includes({shown})")
     return float(page.evaluate(f"{CLOCK} - window.began"))
 
 
