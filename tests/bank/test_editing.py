@@ -64,7 +64,8 @@ def test_pasting_strips_bullets_numbers_blanks_and_duplicates():
         "3 spoons of what?",
         "e.g. what?",
     ]
-    assert {(q.query_id, q.subtopic_id, q.active, q.weight) for q in found} == {("q1", "s1", True, 1.0)}
+    settings = {(q.query_id, q.subtopic_id, q.kind, q.active, q.weight) for q in found}
+    assert settings == {("q1", "s1", "question", True, 1.0)}
     assert len({q.question_id for q in found}) == len(found)
     assert again == 1
     assert paste_questions("q1", " \n\n- \n") == ([], 0)
@@ -228,8 +229,7 @@ def test_split_is_saved_as_one_version_and_reverted(project: Project):
     fill(project, [replace(FULL, subtopic_id=None), OTHER], {}, {})
     bank.put_drafts(project, "ann", split_question(bank.list_questions(project)[0], ["Who?", "When?"]))
     assert bank.save_drafts(project, "ann", "split") == 2
-    active = [q.text for q in bank.list_questions(project) if q.active]
-    assert active == ["Who?", "When?", "Where?"]
+    assert [q.text for q in bank.list_questions(project) if q.active] == ["Who?", "When?", "Where?"]
     assert bank.restore_questions(project, 1, "as it was", "ann") == 3
     assert [q.text for q in bank.list_questions(project) if q.active] == [FULL.text, "Where?"]
 

@@ -126,10 +126,8 @@ def test_every_kind_of_file_is_imported(project: Project):
         "qrels": {"sources": 1, "judgments": 2},
         "leaderboard": {"leaderboards": 1, "systems": 2},
     }
-    assert [(q.question_id, q.weight, q.active) for q in bank.list_questions(project)] == [
-        ("q1/a", 2.0, True),
-        ("q2/b", 1.0, False),
-    ]
+    stored = [(question.question_id, question.weight, question.active) for question in bank.list_questions(project)]
+    assert stored == [("q1/a", 2.0, True), ("q2/b", 1.0, False)]
     ranked = project.rows(
         "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL"
@@ -425,9 +423,8 @@ def test_graded_import_keeps_existing_grades_and_edited_questions(with_graded: P
     done = take(with_graded, "graded", changed, "g2.jsonl")
     assert [mentions(note.reason, "1") for note in done.notes if note.code == "differing-grade"] == [True]
     assert sorted(with_graded.rows("SELECT rating FROM grades")) == [(0,), (2,), (3,), (4,)]
-    bank.save_version(
-        with_graded, [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")], "edits", "ann"
-    )
+    changed_bank = [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")]
+    bank.save_version(with_graded, changed_bank, "edits", "ann")
     edited = bank.list_questions(with_graded)
     assert "bank version" not in take(with_graded, "graded", GRADED, "g.jsonl").counts
     assert bank.list_questions(with_graded) == edited
@@ -477,9 +474,8 @@ def test_question_text_may_follow_on_later_line(project: Project, tmp_path: Path
     ratings = {("What is g1/a?", "p1"): 4, ("What is g2/a?", "p2"): 1}
     fill(project, [], ratings, {"one": {"g1": ["p1"], "g2": ["p2"]}})
     with_words = gzip.decompress(exchange.graded_file(project)).decode()
-    by_id = graded(passage("p5", "text five", {"g1/a": 3})) + graded(
-        passage("p6", "text six", {"g2/a": 2}), query_id="g2"
-    )
+    of_g2 = graded(passage("p6", "text six", {"g2/a": 2}), query_id="g2")
+    by_id = graded(passage("p5", "text five", {"g1/a": 3})) + of_g2
     other = new_project(tmp_path / "other.duckdb")
     counts = take(other, "graded", by_id + with_words + by_id, "g.jsonl").counts
     assert (counts["questions"], counts["new grades"]) == (2, 4)
@@ -642,13 +638,17 @@ def test_imported_labels_can_be_audited(
     assert run("import", "labels", "ours.qrels")[0] == 0
     found = printed(run("agreement", "--grader", "ours", "--against-grader", "UMBRELA", "--json"))
     assert found["n"] == 4 and 0 < found["kappa"] < 1
-    meta = printed(
-        run("meta", "--against", "NIST", "--row", "UMBRELA", "--measure", "AP", "--min-rating", "2", "--json")
-    )
+    compared = run("meta", "--against", "NIST", "--row", "UMBRELA", "--measure", "AP", "--min-rating", "2", "--json")
+    meta = printed(compared)
     assert meta["rows"][0]["name"].startswith("UMBRELA")
     assert run("audit", "design", "check", "--grader", "UMBRELA", "--measure", "P@1", "--source", "people")[0] == 0
-    batch = printed(run("audit", "draw", "--json"))["batch"]
-    assert batch
+    assert printed(run("audit", "draw", "--json"))["batch"]["drawn"] == 4
+    # All labels are judged, so the audited scores are those of the judgments.
+    Path("people.qrels").write_text("q1 0 p1 0\nq1 0 p2 3\nq2 0 p2 1\nq2 0 p3 0\n")
+    assert run("audit", "import", "people.qrels")[0] == 0
+    systems = printed(run("audit", "leaderboard", "--json"))["systems"]
+    scores = {row["run"]: (row["machine"], row["audited"], row["bias"]) for row in systems}
+    assert scores == {"good": (0.5, 0.0, 0.5), "poor": (0.0, 1.0, -1.0), "bad": (0.0, 1.0, -1.0)}
     run.fails("options-exclude-each-other", "import", "qrels", "ours.qrels", "--scale", "3")
 
 

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from exam_workbench.errors import GradingError
-from exam_workbench.graders import AwaitedEndpoint, Call, Control, Outcome, Pair, Prompt, Steps
+from exam_workbench.graders import AwaitedEndpoint, Call, Control, Outcome, Pair, Prompt, Steps, make_grader
 from exam_workbench.graders._endpoint.call_session import BARRED_PASSAGES, SILENT_PAIRS, TRIES_ALONE
 from exam_workbench.graders._endpoint.chat import find_objection
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN, LONGEST_PAUSE, Outage, requested_wait
-from exam_workbench.types import Grade
+from exam_workbench.grading import Request, make_plan, run_job
+from exam_workbench.store import Project
+from exam_workbench.types import Grade, Question
 from tests.made.endpoint_calls import (
     FREE,
     KEY,
@@ -51,7 +53,8 @@ from tests.made.endpoint_server import (
     torn,
     well,
 )
-from tests.made.refusals import check_error, refusal
+from tests.made.projects import fill
+from tests.made.refusals import refusal
 
 __all__ = ["key", "nothing_is_left_running"]
 
@@ -239,7 +242,7 @@ def error(http: int, message: str, **more: Any) -> Reply:
 
 
 def long_pairs(text: str = PASSAGE) -> list[Any]:
-    call = Call(RATE, {"question": "q?", "context": text}, "rating", options=SCALE, max_tokens=8)
+    call = Call(RATE, {"question": "q?", "context": text}, "rating", options=SCALE, max_tokens=80)
     return [((0, 0), rated(call))]
 
 
@@ -280,7 +283,8 @@ def test_too_long_prompt_is_shortened_for_every_server_error(reply: Reply) -> No
     with EndpointServer(lambda seen: reply if len(seen.prompt) > 2000 else rate(seen, 4)) as server:
         grade = only(drive(make(server), long_pairs()))
     assert grade.rating == 4 and grade.note
-    assert server.counts.total() == 2
+    first, second = (seen.body for seen in server.seen)
+    assert second == {**first, "messages": second["messages"]} and second["max_tokens"] == 80
 
 
 def test_passage_is_shortened_only_for_length_and_hopeless_job_ends() -> None:
@@ -297,50 +301,38 @@ def test_passage_is_shortened_only_for_length_and_hopeless_job_ends() -> None:
     assert server.counts.total() <= SILENT_PAIRS + 2
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        error(400, "System role not supported", code=400),
-        error(400, "Unsupported value: 'messages[0].role' does not support 'system' with this model."),
-        body(400, [{"error": {"code": 400, "message": "Developer instruction is not enabled for models/gemma"}}]),
-        error(400, "Conversation roles must alternate user/assistant/user/assistant/..."),
-        error(500, "Only user and assistant roles are supported!", type="server_error"),
-        body(
-            422, {"detail": [{"loc": ["body", "messages", 0, "role"], "msg": "Input should be 'user' or 'assistant'"}]}
-        ),
-        body(
-            422, {"error": "Template error: System role not supported (in <string>:1)", "error_type": "template_error"}
-        ),
-    ],
-)
-def test_system_prompt_moves_to_user_if_role_is_unsupported(reply: Reply) -> None:
+WITHOUT_SYSTEM = [
+    error(400, "System role not supported", code=400),
+    error(400, "Unsupported value: 'messages[0].role' does not support 'system' with this model."),
+    body(400, [{"error": {"code": 400, "message": "Developer instruction is not enabled for models/gemma"}}]),
+    error(400, "Conversation roles must alternate user/assistant/user/assistant/..."),
+    error(500, "Only user and assistant roles are supported!", type="server_error"),
+    body(422, {"detail": [{"loc": ["body", "messages", 0, "role"], "msg": "Input should be 'user' or 'assistant'"}]}),
+    body(422, {"error": "Template error: System role not supported (in <string>:1)", "error_type": "template_error"}),
+]
+WITHOUT_TEMPERATURE = [
+    error(400, "Unsupported value: 'temperature' does not support 0.0 with this model.", param="temperature"),
+    error(400, "O-series models don't support temperature=0.0. Only temperature=1 is supported.", code="400"),
+    body(400, {"code": "invalid argument", "error": "Argument not supported on this model: temperature"}),
+    error(400, "`temperature` is deprecated for this model."),
+    error(400, "invalid temperature: only 1 is allowed for this model"),
+    body(422, {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}),
+]
+
+
+@pytest.mark.parametrize("reply", WITHOUT_SYSTEM + WITHOUT_TEMPERATURE)
+def test_unsupported_system_role_or_temperature_is_omitted(reply: Reply) -> None:
     def behave(seen: Seen) -> Reply:
-        return reply if seen.body["messages"][0]["role"] == "system" else rate(seen, 3)
+        with_system = seen.body["messages"][0]["role"] == "system"
+        refused = with_system if reply in WITHOUT_SYSTEM else "temperature" in seen.body
+        return reply if refused else rate(seen, 3)
 
     call = Call(IN_ROLES, {"question": "q?", "context": "Passage."}, "rating", options=SCALE, max_tokens=8)
     with EndpointServer(behave) as server:
         grades = drive(make(server), [((i, i), rated(call)) for i in range(5)], Control(concurrency=1))
-    assert [grade.rating for grade in grades.values()] == [3] * 5
-    assert server.counts.total() == 6
-    assert server.seen[-1].prompt == "Rate it.\n\nq?\nPassage."
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        error(400, "Unsupported value: 'temperature' does not support 0.0 with this model.", param="temperature"),
-        error(400, "O-series models don't support temperature=0.0. Only temperature=1 is supported.", code="400"),
-        body(400, {"code": "invalid argument", "error": "Argument not supported on this model: temperature"}),
-        error(400, "`temperature` is deprecated for this model."),
-        error(400, "invalid temperature: only 1 is allowed for this model"),
-        body(422, {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}),
-    ],
-)
-def test_unsupported_temperature_is_omitted(reply: Reply) -> None:
-    with EndpointServer(lambda seen: reply if "temperature" in seen.body else rate(seen, 3)) as server:
-        grades = drive(make(server), pairs(5), Control(concurrency=1))
-    assert [grade.rating for grade in grades.values()] == [3] * 5
-    assert server.counts.total() == 6
+    assert [grade.rating for grade in grades.values()] == [3] * 5 and server.counts.total() == 6
+    # Without a system role, the system text is part of the user text.
+    assert server.seen[-1].prompt == ("Rate it.\n\n" if reply in WITHOUT_SYSTEM else "") + "q?\nPassage."
 
 
 FLAGGED = [
@@ -536,23 +528,37 @@ def test_waiting_job_can_be_paused_and_cancelled() -> None:
     assert done == [{}]
 
 
-def test_job_waits_for_endpoint_until_patience_ends() -> None:
-    with EndpointServer(lambda seen: status(503)) as server, pytest.raises(GradingError) as caught:
+def test_job_waits_for_endpoint_until_patience_ends(background: Callable[..., list[Outcome]]) -> None:
+    gone = refusal("endpoint-gone", "60", "503", kind=GradingError)
+    with EndpointServer(lambda seen: status(503)) as server, gone:
         drive(make(server, attempts=2, clock=quick), pairs(100), Control(concurrency=4, patience=HOUR))
-    check_error(caught.value, "endpoint-gone", "60", "503")
     assert server.counts.total() < 25, "tries must become less frequent"
     control = Control(concurrency=4, patience=1000 * DAY)
     with EndpointServer() as server:
         pass
-    end = make(server, attempts=2, clock=quick)
-    done: list[dict[int, Grade]] = []
-    thread = threading.Thread(target=lambda: done.append(drive(end, pairs(20), control)))
-    thread.start()
+    outcomes = background(make(server, attempts=2, clock=quick), pairs(20), control)
     until(lambda: control.awaited)
     with EndpointServer(port=server.port):
-        thread.join(30)
-    assert [grade.rating for grade in done[0].values()].count(None) == 0
-    assert len(done[0]) == 20
+        until(lambda: len(outcomes) >= 20)
+    assert sorted(at for at, _, grade in outcomes if grade.rating is not None) == list(range(20))
+
+
+@pytest.mark.parametrize("reply", [status(401), status(500)])
+def test_job_stores_answers_before_a_lasting_failure_and_next_asks_the_rest(project: Project, reply: Reply) -> None:
+    questions = [Question(f"q/{i}", "q", f"q{i}?") for i in range(4)]
+    fill(project, questions, {}, {"run": {"q": [f"p{i}" for i in range(6)]}})
+    with EndpointServer(gone_for(1000, reply)) as server:
+        grader = make_grader("self-rating", {"model": "m", "base_url": server.url, "attempts": 1})
+        asked: list[str] = []
+        for state, answers in (("failed", 10), ("done", 24 - 10)):
+            before = len(server.seen)
+            ended = run_job(project, grader, Request(concurrency=1, patience=0.2), "ann")
+            assert (ended.state, ended.graded, ended.failed) == (state, answers, 0)
+            asked += [seen.prompt for seen in server.seen[before:][:answers]]
+            assert sorted(project.rows("SELECT rating FROM grades")) == sorted((digit(one),) for one in asked)
+            assert make_plan(project, grader.spec, 1).to_grade == 24 - len(asked)
+            server.behave = well
+    assert len(set(asked)) == 10 + len(server.seen[before:]) == 24
 
 
 @pytest.mark.parametrize(
@@ -604,19 +610,13 @@ def test_pauses_grow_to_a_limit_and_last_try_is_at_deadline() -> None:
     tries = []
     while absence.wait("HTTP 503", None) is None:
         assert absence.allowed_calls == 0
-        step = next(second for second in range(1, 4000) if _has_room_at(absence, now, now[0] + second))
-        tries.append(step)
+        begun = now[0]
+        while not absence.allowed_calls:
+            now[0] += 1
+        tries.append(now[0] - begun)
     assert tries == [30, 60, 120, 240, 480, 600, 600, 600, 600, 270]
     assert sum(tries) == HOUR
     assert max(tries) == LONGEST_PAUSE
     assert isinstance(control.awaited, AwaitedEndpoint)
     absence.end_on_answer()
     assert control.awaited is None and not absence.is_waiting
-
-
-def _has_room_at(absence: Outage, now: list[float], at: float) -> bool:
-    now[0], before = at, now[0]
-    if absence.allowed_calls:
-        return True
-    now[0] = before
-    return False

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from exam_workbench import bank, graders
+from exam_workbench import bank, graders, grading
 from exam_workbench.bank import _saved_graders as named_graders, grader_again, model_prices, set_price
 from exam_workbench.errors import GradingError, InputError
 from exam_workbench.exchange import graded_file, import_files
@@ -27,7 +27,7 @@ from exam_workbench.graders._reading.injections import INJECTIONS
 from exam_workbench.graders._reading.parsing import RULES_VERSION
 from exam_workbench.grading import Request, Scope, make_plan, pair_to_try, price_tag, questions_to_try, run_job
 from exam_workbench.grading._needed_pairs import pairs_to_grade, with_texts
-from exam_workbench.grading._price_tag import first_prompt
+from exam_workbench.grading._price_tag import CHARACTERS_A_TOKEN, first_prompt
 from exam_workbench.jobs import Progress
 from exam_workbench.labels import Policy, add_override, basis, coverage_scores, leaderboard, list_labels
 from exam_workbench.records import add_queries
@@ -63,6 +63,13 @@ def reader(seen: Seen) -> Reply:
     if '"A"' in form:
         return chat(json.dumps({"answer": "B" if "text of p2" in seen.prompt else "A"}))
     return rate(seen, digit(seen.prompt))
+
+
+def counted(seen: Seen) -> Reply:
+    """Answer like `reader`, and report the tokens read by the rule of price tags, and eight written."""
+    read = sum(len(message["content"]) for message in seen.body["messages"]) // CHARACTERS_A_TOKEN + 1
+    usage = {"prompt_tokens": read, "completion_tokens": 8}
+    return Reply(content=json.dumps(json.loads(reader(seen).content) | {"usage": usage}).encode())
 
 
 @pytest.fixture
@@ -168,16 +175,8 @@ def test_override_counts_as_correct_for_answer_grader(filled: Project, server: E
 def test_grades_survive_export_and_import_of_a_graded_file(filled: Project, server: EndpointServer, tmp_path: Path):
     with filled.transaction() as cursor:
         add_queries(cursor, [Query("q1", "query q1", answer="ten metres")], replace=True)
-    names = [
-        graded(filled, kind, server, **more)[0]
-        for kind, more in (
-            ("self-rating", {}),
-            ("answer", {}),
-            ("choice", {}),
-            ("direct", {"prompt": "Sun"}),
-            ("direct", {"prompt": "QA-judge"}),
-        )
-    ]
+    names = [graded(filled, kind, server)[0] for kind in ("self-rating", "answer", "choice")]
+    names += [graded(filled, "direct", server, prompt=prompt)[0] for prompt in ("Sun", "QA-judge")]
     other = new_project(tmp_path / "other.duckdb")
     import_files(other, "graded", [Source("graded.jsonl.gz", data=graded_file(filled))], "ann")
     for name in names:
@@ -202,7 +201,8 @@ def test_cost_cap_needs_a_price_and_holds(filled: Project, server: EndpointServe
         set_price(filled, "m", graders.Price(-1.0, 0.0), "ann")
 
 
-def test_cost_estimate_counts_calls_and_call_cap_holds(filled: Project, server: EndpointServer) -> None:
+def test_cost_estimate_is_just_above_the_bill_and_call_cap_holds(filled: Project, server: EndpointServer) -> None:
+    server.behave = counted
     set_price(filled, "m", graders.Price(1.0, 2.0), "ann")
     made = graders.make_grader("self-rating", settings(server))
     tag = price_tag(filled, made, 1)
@@ -211,19 +211,54 @@ def test_cost_estimate_counts_calls_and_call_cap_holds(filled: Project, server: 
     in_words = price_tag(filled, graders.make_grader("self-rating", settings(server, structured="text")), 1)
     assert tag.output_tokens - in_words.output_tokens == 8 * 4, "JSON answers include line breaks"
     checked = graders.make_grader("answer", settings(server, check="model"))
-    assert price_tag(filled, checked, 1).calls == 12, "an answer and its check for each of six pairs"
+    checks = price_tag(filled, checked, 1)
+    assert checks.calls == 12, "an answer and its check for each of six pairs"
     assert price_tag(filled, graders.make_grader("embedding", {}), 1).calls == 0
-    made = graders.make_grader("self-rating", settings(server))
     final = run_job(filled, made, Request(max_calls=3), "ann")
     assert (final.state, final.graded, final.usage.calls, len(server.seen)) == ("stopped", 3, 3, 3)
-    assert run_job(filled, made, Request(), "ann").graded == 5
+    rest = run_job(filled, made, Request(), "ann")
+    # The tag assumes ten tokens in a JSON answer, and a check of every answer.
+    assert 0.95 * tag.cost < final.usage.cost + rest.usage.cost == pytest.approx(tag.cost - 8 * 2 * 2 / 1e6)
+    assert rest.graded == 5 and run_job(filled, checked, Request(), "ann").usage.cost < checks.cost
+    bills = grading.list_bills(filled)
+    assert [(bill.told["calls"], bill.billed["calls"]) for bill in bills] == [(12, 8), (5, 5), (8, 3)]
+    assert bills[-1].told["cost"] == tag.cost and bills[1].billed["cost"] == pytest.approx(rest.usage.cost)
+    assert -0.05 < (bills[1].tokens_off or 0) < 0
+
+
+def test_price_tag_assumes_the_thinking_and_speed_of_earlier_jobs(project: Project) -> None:
+    fill(project, [PLAIN, replace(PLAIN, question_id="q2/c", text="How?")], {}, {"one": {"q2": [*map(str, range(20))]}})
+    thoughts = 30
+
+    def think(seen: Seen) -> Reply:
+        details = {"completion_tokens_details": {"reasoning_tokens": thoughts}}
+        return chat("4", usage={"prompt_tokens": 10, "completion_tokens": thoughts + 1} | details)
+
+    with EndpointServer(think) as server:
+        parameters = settings(server, structured="text", thinking_tokens=400)
+        grader = graders.make_grader("self-rating", parameters)
+        other = graders.make_grader("self-rating", parameters | {"thinking_tokens": 300})
+        first = price_tag(project, grader, 1)
+        run_job(project, grader, Request(Scope(limit=19)), "ann")
+        few = price_tag(project, grader, 1)
+        thoughts = 130
+        for used in (grader, other):
+            run_job(project, used, Request(Scope(limit=1)), "ann")
+    # The two jobs took 48 and 12 seconds, which is three a pair, and wrote 35 tokens of thinking per call.
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE jobs SET ended_at = started_at + to_seconds(2 * done + 10)")
+    tag, new = price_tag(project, grader, 1), price_tag(project, other, 1)
+    assert (first.pairs, first.thinking_tokens, first.seconds) == (40, 40 * 400, None)
+    assert (few.pairs, few.thinking_tokens, few.seconds) == (21, 21 * 400, None), "fewer than 20 calls"
+    assert (tag.pairs, tag.thinking_tokens, tag.seconds) == (20, 20 * 35, pytest.approx(20 * 3))
+    assert tag.output_tokens - tag.thinking_tokens == (first.output_tokens - first.thinking_tokens) / 2
+    assert (new.pairs, new.thinking_tokens, new.seconds) == (39, 39 * 300, None), "one call of this grader"
 
 
 def test_named_grader_is_saved_without_keys(filled: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MY_KEY", "very-secret-key-1234")
-    saved = named_graders.save_named_grader(
-        filled, "mine", "self-rating", settings(server, key_variable="MY_KEY"), "ann"
-    )
+    parameters = settings(server, key_variable="MY_KEY")
+    saved = named_graders.save_named_grader(filled, "mine", "self-rating", parameters, "ann")
     again = graders.make_grader(*named_graders.grader_settings(filled, "mine"))
     assert again.spec == saved.spec
     assert run_job(filled, again, Request(), "ann").graded == 8
@@ -347,17 +382,13 @@ def test_failed_pair_keeps_its_reason_and_is_retried_alone(filled: Project):
         assert len(server.seen) == asked + 4
 
 
-@pytest.mark.parametrize("kind", ["self-rating", "answer", "extractive", "direct"])
-def test_parsing_rules_version_is_in_the_fingerprint(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["self-rating", "answer", "extractive", "direct", "choice", "embedding"])
+def test_parsing_rules_version_is_in_the_fingerprint_of_graders_with_such_rules(kind: str) -> None:
     spec = graders.make_grader(kind, {}).spec
     before = {name: value for name, value in spec.parameters.items() if name != "reading"}
-    assert spec.parameters["reading"] == RULES_VERSION
-    assert replace(spec, parameters=before).fingerprint != spec.fingerprint
-
-
-@pytest.mark.parametrize("kind", ["choice", "embedding"])
-def test_graders_without_parsing_rules_omit_their_version(kind: str) -> None:
-    assert "reading" not in graders.make_grader(kind, {}).spec.parameters
+    version = None if kind in ("choice", "embedding") else RULES_VERSION
+    assert spec.parameters.get("reading") == version
+    assert (replace(spec, parameters=before).fingerprint == spec.fingerprint) == (version is None)
 
 
 def test_fences_are_in_fingerprint_and_prompts_share_a_prefix(filled: Project) -> None:
@@ -425,6 +456,12 @@ def made(kind: str, model: Path | str, **more: Any) -> graders.ReadingGrader:
     grader = graders.make_grader(kind, {"model": str(model), **more})
     assert isinstance(grader, graders.ReadingGrader)
     return grader
+
+
+def only(grader: graders.ReadingGrader, asked: GraderInput | None = None) -> Grade:
+    questions = {1: asked or GraderInput("Why?", "rain")}
+    ((_, _, grade),) = [o for b in grader.grade(questions, {2: "It rains."}, [(1, 2)], graders.Control()) for o in b]
+    return grade
 
 
 def prompt_of(grader: graders.ReadingGrader) -> str:
@@ -498,15 +535,9 @@ def beamed(folder: str, text: str, tokens: int, beams: int) -> str:
     """Return the output of the library's beam search for one prompt."""
     loaded = load_model(folder)
     inputs = loaded.tokenizer(text, return_tensors="pt")
+    options = {"max_new_tokens": tokens, "do_sample": False, "num_beams": beams, "pad_token_id": 0}
     with torch.inference_mode():
-        ids = loaded.model.generate(
-            input_ids=inputs.input_ids,
-            attention_mask=inputs.attention_mask,
-            max_new_tokens=tokens,
-            do_sample=False,
-            num_beams=beams,
-            pad_token_id=0,
-        )
+        ids = loaded.model.generate(input_ids=inputs.input_ids, attention_mask=inputs.attention_mask, **options)
     start = 1 if loaded.seq2seq else inputs.input_ids.shape[1]
     written: str = loaded.tokenizer.decode(ids[0, start:], skip_special_tokens=True).strip()
     return written
@@ -530,14 +561,8 @@ def test_beam_search_matches_generate(name: str, models: Path) -> None:
 
 
 def test_beams_are_in_fingerprint_and_give_no_probabilities(models: Path, no_gpu: None) -> None:
-    scale = tuple("012345")
-    call = graders.Call(
-        graders.built_in_prompts()["self-rating"],
-        {"question": "q ?", "context": "red leaves"},
-        "rating",
-        options=scale,
-        max_tokens=6,
-    )
+    values, scale = {"question": "q ?", "context": "red leaves"}, tuple("012345")
+    call = graders.Call(graders.built_in_prompts()["self-rating"], values, "rating", options=scale, max_tokens=6)
     (found,) = complete_calls(TransformersBackEnd(str(models / "t5"), num_beams=3), [call], graders.Control())
     assert found.distribution is None
     assert found.text == beamed(str(models / "t5"), graders.fill_prompt(call.prompt, call.values).joined(), 6, 3)
@@ -545,24 +570,16 @@ def test_beams_are_in_fingerprint_and_give_no_probabilities(models: Path, no_gpu
     assert made("self-rating", models / "t5", num_beams=1).spec.fingerprint == greedy.fingerprint
     five = made("self-rating", models / "t5", num_beams=5).spec
     assert five.parameters["num_beams"] == 5 and five.fingerprint != greedy.fingerprint
-    of_another_type = "parameter-of-wrong-type"
-    for wrong, code in (
-        (0, ""),
-        (2.5, of_another_type),
-        ("five", of_another_type),
-        (1000, ""),
-        (True, of_another_type),
-    ):
-        with refusal(code or "parameter-out-of-range", "num_beams"):
+    for wrong in (0, 1000, 2.5, "five", True):
+        code = "parameter-out-of-range" if wrong in (0, 1000) else "parameter-of-wrong-type"
+        with refusal(code, "num_beams"):
             made("self-rating", models / "t5", num_beams=wrong)
-    for settings in (
-        {"num_beams": 5, "back_end": "openai", "base_url": "http://localhost/v1"},
-        {"num_beams": 5, "by": "likelihood"},
-        {"normalise": "none", "by": "letter"},
-        {"api": "completions"},
-    ):
+    beams = {"num_beams": 5}
+    at_endpoint, by_likelihood = {"back_end": "openai", "base_url": "http://localhost/v1"}, {"by": "likelihood"}
+    by_letter = {"normalise": "none", "by": "letter"}
+    for useless in (beams | at_endpoint, beams | by_likelihood, by_letter, {"api": "completions"}):
         with refusal("useless-parameter"):
-            made("choice", models / "causal", **settings)
+            made("choice", models / "causal", **useless)
 
 
 # --- Choices by likelihood
@@ -575,9 +592,7 @@ def test_likelihoods_are_normalised_by_tokens_characters_or_not(name: str, model
 
     def values(**more: str) -> dict[str, float]:
         grader = made("choice", models / name, **more)
-        ((_, _, grade),) = [
-            o for b in grader.grade({1: asked}, {2: "all of it"}, [(1, 2)], graders.Control()) for o in b
-        ]
+        grade = only(grader, asked)
         lines = [line.rsplit(": ", 1) for line in (grade.raw or "").splitlines()]
         best = max(lines, key=lambda line: float(line[1]))[0]
         assert grade.answer == best and grade.rating == int(best == "red")
@@ -624,34 +639,22 @@ def test_model_found_to_need_a_cue_is_refused_without_it(models: Path, tmp_path:
     (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "architectures"}))
     grader = made("self-rating", folder)
     with refusal("chat-template-unusable", kind=GradingError):
-        list(grader.grade({1: GraderInput("Why?")}, {2: "It rains."}, [(1, 2)], graders.Control()))
-    sure = made("self-rating", folder, cue="none")
-    assert len(list(sure.grade({1: GraderInput("Why?")}, {2: "It rains."}, [(1, 2)], graders.Control()))) == 1
+        only(grader)
+    only(made("self-rating", folder, cue="none"))
 
 
 # --- Plain completions
 
 
-def talkative(seen: Seen) -> Reply:
-    """Continue after the answer until cut off, as completion models do."""
-    return going_on(" 4\nQuestion: what else?", finish="length")
-
-
 @pytest.fixture
-def talker() -> Iterator[EndpointServer]:
-    with EndpointServer(talkative) as running:
-        yield running
+def talker(server: EndpointServer) -> EndpointServer:
+    """An endpoint that continues after the answer until cut off, as completion models do."""
+    server.behave = lambda seen: going_on(" 4\nQuestion: what else?", finish="length")
+    return server
 
 
 def completing(server: EndpointServer, kind: str = "self-rating", **more: Any) -> graders.ReadingGrader:
     return made(kind, "m", back_end="openai", base_url=server.url, api="completions", **more)
-
-
-def only(grader: graders.ReadingGrader, passage: str = "It rains.") -> Grade:
-    ((_, _, grade),) = [
-        o for b in grader.grade({1: GraderInput("Why?", "rain")}, {2: passage}, [(1, 2)], graders.Control()) for o in b
-    ]
-    return grade
 
 
 def test_completion_is_requested_as_one_prompt_and_fails_if_cut_off(talker: EndpointServer) -> None:
@@ -678,11 +681,8 @@ def test_malformed_completion_fails(talker: EndpointServer, reply: Reply) -> Non
 
 
 def test_completions_change_fingerprint_and_job_respects_call_cap(talker: EndpointServer, project: Project) -> None:
-    chat = made("self-rating", "m", back_end="openai", base_url=talker.url).spec
-    assert (
-        chat.fingerprint
-        == made("self-rating", "m", back_end="openai", base_url=talker.url, api="chat").spec.fingerprint
-    )
+    chat = graders.make_grader("self-rating", settings(talker)).spec
+    assert chat.fingerprint == graders.make_grader("self-rating", settings(talker, api="chat")).spec.fingerprint
     plain = completing(talker).spec
     assert plain.parameters["api"] == "completions" and plain.fingerprint != chat.fingerprint
     with refusal("useless-parameter"):

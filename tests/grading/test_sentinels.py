@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,18 +48,13 @@ def graded(project: Project, server: EndpointServer) -> Grader:
     return grader
 
 
-def more(project: Project) -> None:
-    """Add a question, so that more pairs need grades."""
-    import_bank(project, [Question("q1/new", "q1", "And what else of q1?")])
-
-
 def test_model_change_stops_the_job_until_renewed(filled: Project, server: EndpointServer, tmp_path: Path) -> None:
     grader = graded(filled, server)
     before = filled.rows("FROM grades ORDER BY ALL")
     found = watch_grader(filled, grader, "ann", Control(), pairs=40)
     assert (found.pairs, found.changed, found.checks) == (40, 0, [])
     assert filled.rows("FROM grades ORDER BY ALL") == before
-    more(filled)
+    import_bank(filled, [Question("q1/new", "q1", "And what else of q1?")])
     tag = price_tag(filled, grader, 2)
     asked = len(server.seen)
     assert run_job(filled, grader, Request(), "ann").state == "done"
@@ -70,9 +66,8 @@ def test_model_change_stops_the_job_until_renewed(filled: Project, server: Endpo
     ended = run_job(filled, grader, Request(), "ann")
     assert (ended.state, ended.graded) == ("failed", 0)
     found = grader_drift(filled, grader.spec)
-    assert found is not None and found.alarm is not None
     # The change may affect the grades since the last quiet check.
-    assert found.suspect == 9
+    assert found is not None and found.alarm is not None and found.suspect == 9
     asked = len(server.seen)
     with refusal("grader-drifted", grader.spec.name, kind=GradingError):
         watch_grader(filled, grader, "ann", Control())
@@ -103,7 +98,27 @@ def test_drift_alarm_of_the_watch_command_is_noted_with_leaderboards(
     assert exam(*board)[2].startswith(quiet.splitlines()[0]) and mentions(exam(*board)[2], "Self-rating (m) changed")
 
 
-def test_watch_refuses_pinned_graders_and_too_few_grades(filled: Project, server: EndpointServer) -> None:
+def test_random_noise_raises_no_alarm_but_a_changed_model_does(filled: Project, server: EndpointServer) -> None:
+    dice, change = random.Random(3), 0
+
+    def noisy(seen: Seen) -> Reply:
+        odd = seen.attempt > 1 and dice.random() < 0.3
+        return rate(seen, (digit(seen.prompt) + change + 3 * odd) % 6)
+
+    server.behave = noisy
+    grader = graded(filled, server)
+    checked = [watch_grader(filled, grader, "ann", Control()) for _ in range(5)][-1]
+    differing = [one.changed for one in checked.checks]
+    assert (checked.alarm, checked.suspect, len(differing)) == (None, 0, 4) and min(differing) > 0
+    # The same checks would be an alarm for a model without noise.
+    assert drift_evidence([(10, changed) for changed in differing], noise_bound(0, 54))[-1] > DRIFT_ALARM
+    change = 1
+    while checked.alarm is None and len(checked.checks) < 12:
+        checked = watch_grader(filled, grader, "ann", Control())
+    assert checked.alarm == checked.checks[-1].at and checked.checks[-1].evidence > DRIFT_ALARM
+
+
+def test_pinned_graders_are_not_watched_and_few_grades_are_refused(filled: Project, server: EndpointServer) -> None:
     grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
     with refusal("too-few-grades", grader.spec.name, "20"):
         watch_grader(filled, grader, "ann", Control())
@@ -112,6 +127,9 @@ def test_watch_refuses_pinned_graders_and_too_few_grades(filled: Project, server
     assert server.seen == [] and grader_drift(filled, grader.spec) is None
     with refusal("useless-parameter"):
         make_grader("self-rating", {"edition": 2})
+    server.behave = lambda seen: rate(seen, 0)
+    with refusal("too-few-grades", grader.spec.name):
+        probe_grader(filled, graded(filled, server), "ann", Control())
 
 
 def test_drift_evidence_grows_with_changes_but_not_with_noise() -> None:
@@ -124,8 +142,7 @@ def test_drift_evidence_grows_with_changes_but_not_with_noise() -> None:
     # One large check gives the same evidence as several small checks.
     assert drift_evidence([(30, 12)], bound)[-1] == pytest.approx(drift_evidence([(10, 4)] * 3, bound)[-1])
     assert drift_evidence([(10, 4)] * 3, bound)[-1] > DRIFT_ALARM
-    dice = np.random.default_rng(0)
-    changed = dice.binomial(10, 0.06, size=(4000, 5))
+    changed = np.random.default_rng(0).binomial(10, 0.06, size=(4000, 5))
     ends = [np.exp(drift_evidence([(10, int(x)) for x in row], 0.06)[-1]) for row in changed]
     assert np.mean(ends) < 1.3
 
@@ -141,23 +158,14 @@ def gullible(seen: Seen) -> Reply:
     return rate(seen, 4 if digit(seen.prompt) > 2 and NEUTRAL not in seen.prompt else 0)
 
 
-def probed(project: Project, server: EndpointServer) -> Grader:
-    parameters = {"model": "m", "base_url": server.url}
-    grader = make_grader("self-rating", parameters)
-    remember_settings(project, grader, "self-rating", parameters, "ann")
-    run_job(project, grader, Request(), "ann")
-    return grader
-
-
-def test_successful_injections_count_as_flips_not_as_grades(project: Project) -> None:
-    fill_audited(project)
-    with EndpointServer(gullible) as server:
-        grader = probed(project, server)
-        before = project.rows("FROM grades ORDER BY ALL")
-        assert flip_rates(project, grader.spec) == [] and robustness_note([]) == ""
-        assert probe_grader(project, grader, "ann", Control(), pairs=7) == 7 * len(CHANGES)
-    assert project.rows("FROM grades ORDER BY ALL") == before
-    rates = {one.change: one for one in flip_rates(project, grader.spec)}
+def test_successful_injections_count_as_flips_not_as_grades(filled: Project, server: EndpointServer) -> None:
+    server.behave = gullible
+    grader = graded(filled, server)
+    before = filled.rows("FROM grades ORDER BY ALL")
+    assert flip_rates(filled, grader.spec) == [] and robustness_note([]) == ""
+    assert probe_grader(filled, grader, "ann", Control(), pairs=7) == 7 * len(CHANGES)
+    assert filled.rows("FROM grades ORDER BY ALL") == before
+    rates = {one.change: one for one in flip_rates(filled, grader.spec)}
     assert list(rates) == list(CHANGES)
     assert all(one.pairs == 7 and one.low <= (one.share or 0) <= one.high for one in rates.values())
     assert [rates[name].flips for name in FOOLED] == [7, 7]
@@ -166,22 +174,14 @@ def test_successful_injections_count_as_flips_not_as_grades(project: Project) ->
     assert mentions(robustness_note(list(rates.values())), "padded 100%")
 
 
-def test_grader_without_answered_questions_is_not_probed(project: Project) -> None:
-    fill_audited(project)
-    with EndpointServer(lambda seen: rate(seen, 0)) as server:
-        grader = probed(project, server)
-        with refusal("too-few-grades", grader.spec.name):
-            probe_grader(project, grader, "ann", Control())
-
-
 def test_probe_command_result_is_noted_with_leaderboards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], server: EndpointServer
 ) -> None:
     exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)
-    with EndpointServer(gullible) as server:
-        settings = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
-        assert exam("grade", *settings)[0] == 0
-        found = printed(exam("graders", "probe", "Self-rating (m)", "--pairs", "3", "--json"))
-        assert printed(exam("graders", "card", "Self-rating (m)", "--json"))["card"]["stale"] == []
+    server.behave = gullible
+    settings = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
+    assert exam("grade", *settings)[0] == 0
+    found = printed(exam("graders", "probe", "Self-rating (m)", "--pairs", "3", "--json"))
+    assert printed(exam("graders", "card", "Self-rating (m)", "--json"))["card"]["stale"] == []
     assert {one["change"]: one["share"] for one in found["changes"]}[FOOLED[0]] == 1
     assert mentions(exam("leaderboard", "--grader", "Self-rating (m)", "--measure", "nDCG@5")[2], "100%")

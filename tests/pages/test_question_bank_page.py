@@ -78,23 +78,20 @@ class TestQuestionBank:
         assert rows(app)[0]["done"] == "reworded, reweighted, retired"
         assert bank.list_questions(small, query_id="q1")[0] == QUESTIONS[0]
         again = visit("question_bank")
-        assert "Who is A?" in texts(again)
-        assert unsaved(again) == 1
+        assert "Who is A?" in texts(again) and unsaved(again) == 1
 
     def test_partial_labels_are_marked_as_on_changes(self, small: Project) -> None:
         edit(visit("question_bank"), "What is A?", text="Who is A?")
         for label, sign in (("best", "≥"), ("mean", "≈")):
-            flips = [
-                one.label for one in visit("question_bank", label=label).button if (one.key or "").startswith("flip ")
-            ]
+            buttons = visit("question_bank", label=label).button
+            flips = [button.label for button in buttons if (button.key or "").startswith("flip ")]
             assert flips and all(f"→ {sign} " in one for one in flips), flips
 
     def test_known_and_pending_effects_are_listed_separately(self, small: Project) -> None:
         app = edit(visit("question_bank"), "What is A?", active=False)
         assert not shows(app, "pending")
         assert shows(details(app), "reach")
-        visit_q2 = visit("question_bank", query="q2")
-        app = edit(visit_q2, "What is D?", text="Who is D?")
+        app = edit(visit("question_bank", query="q2"), "What is D?", text="Who is D?")
         assert shows(app, "changed-queries", "query q1", "query q2") and shows(app, "pending")
         assert shows(details(app), "reach partial")
         known = [one.key for one in app.button if (one.key or "").startswith("flip q1 ")]
@@ -111,11 +108,8 @@ class TestQuestionBank:
         assert judged == {"flip q1 p1": 2, "flip q1 p4": 0}
         share, kept = 0.5, set(judged)
         set_hold_out(small, share, "olga", 3)
-        held = {
-            f"flip {q} {p}"
-            for q, ps in source_judgments(for_confirming(small) or small, "assessors").items()
-            for p in ps
-        }
+        judgments = source_judgments(for_confirming(small) or small, "assessors")
+        held = {f"flip {query} {passage}" for query, passages in judgments.items() for passage in passages}
         assert held & kept and kept - held, "choose a seed that holds out only one of them"
         again = visit("question_bank", query="q1")
         assert {one.key for one in again.button if "judged" in one.label} == kept - held
@@ -289,8 +283,7 @@ class TestQuestionBank:
         sound(app.run())
         in_bank(app, typed)
         assert [*list_drafts(small, "ann")] == ["q1/a"] and not list_drafts(small, "bob")
-        assert unsaved(app) == 0
-        assert texts(app)[0] == "What is A?"
+        assert unsaved(app) == 0 and texts(app)[0] == "What is A?"
         edit(app, "What is A?", text="Where is A?")
         app.text_input("author").set_value("ann")
         sound(app.run())
@@ -303,8 +296,7 @@ class TestQuestionBank:
         bank.save_version(small, [replace(QUESTIONS[0], text="Which is A?", weight=1.0)], "theirs", "bob")
         sound(app.run())
         in_bank(app, typed)
-        assert holds(app, "bank")["conflicts"] == 1
-        assert keyed(app.button, "theirs")
+        assert holds(app, "bank")["conflicts"] == 1 and keyed(app.button, "theirs")
 
     def test_queries_are_listed_and_opened(self, small: Project) -> None:
         app = visit("question_bank", query="gone")
@@ -330,7 +322,7 @@ class TestQuestionBank:
         sound(app.run())
         assert not shows(app, "another-query") and texts(app) == ["What is Z?"]
 
-    def test_history_shows_all_wordings_and_paste_is_enabled(self, small: Project) -> None:
+    def test_history_shows_all_wordings_with_their_versions(self, small: Project) -> None:
         bank.save_version(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
         app = act(visit("question_bank"), "dialog", name="history", id="q1/a")
         assert shows(app, "wording 1", "What is A?")
@@ -338,8 +330,21 @@ class TestQuestionBank:
         assert any("<del>What</del> <ins>Who</ins> is A" in str(one.proto.body) for one in app.get("html"))
         assert shows(app, "version 2", "bob", "it is a person", 2)
         assert shows(app, "version 1", "tester", "made for a test", 3)
-        app = act(app, "dialog", name="paste", id="")
-        assert not named(app.button, "add pasted").disabled
+
+    def test_pasted_questions_arrive_and_an_active_question_is_skipped(self, small: Project) -> None:
+        app = visit("question_bank")
+        for pasted in ("What is A?", "1. What is new?\n\n- What is A?\n- Who is new?"):
+            act(app, "dialog", name="paste", id="")
+            app.text_area[0].set_value(pasted)
+            named(app.button, "add pasted").click()
+            # The harness reruns whole screens, so the dialog is opened again for the click.
+            act(app, "dialog", name="paste", id="")
+            assert errors(app) == (["no-new-question"] if pasted == "What is A?" else [])
+        assert texts(app)[-2:] == ["What is new?", "Who is new?"] and unsaved(app) == 2
+        act(app, "save")
+        added = bank.list_questions(small, query_id="q1")[-2:]
+        assert [question.text for question in added] == ["What is new?", "Who is new?"]
+        assert {(question.kind, question.weight, question.active) for question in added} == {("question", 1.0, True)}
 
     def test_a_question_is_duplicated_and_moved(self, small: Project) -> None:
         app = act(visit("question_bank"), "duplicate", id="q1/b")
@@ -423,9 +428,8 @@ def test_reading_needs_no_name_and_records_nothing(pair: Project, new_here: None
         app = visit(screen)
         # The name of the system account is only a suggestion.
         assert app.text_input("name given").value == "ann", screen
-        assert shows(app, "about-names"), screen
+        assert shows(app, "about-names") and not app.error, screen
         assert pair.value("SELECT count(*) FROM activity") == before, screen
-        assert not app.error, screen
 
 
 def test_first_action_asks_for_a_name_and_is_not_done(pair: Project, new_here: None) -> None:
@@ -476,8 +480,7 @@ def test_edit_over_an_unseen_edit_waits_for_a_choice(pair: Project) -> None:
         assert texts(app)[0] == "Theirs?"
         assert holds(app, "bank")["refused"] == {number: None}
         edit(app, "Theirs?", text="Mine?") if takes else act(app, "leave")
-        assert texts(app)[0] == kept
-        assert list_drafts(pair, "ann")["q1/a"].question.text == kept
+        assert texts(app)[0] == list_drafts(pair, "ann")["q1/a"].question.text == kept
         assert holds(app, "bank")["refused"] == {}
         act(app, "discard")
 
@@ -489,8 +492,7 @@ def test_edits_in_one_window_never_conflict_and_saving_includes_them(pair: Proje
     assert bank.list_questions(pair)[0].text == "Who is A?"
     assert (holds(app, "bank")["version"], holds(app, "bank")["unsaved"]) == (2, 0)
     act(app, "save")
-    assert holds(app, "bank")["said"]
-    assert bank.latest_version(pair) == 2
+    assert holds(app, "bank")["said"] and bank.latest_version(pair) == 2
     for text in ("One?", "Two?", "Three?"):
         edit(app, texts(app)[0], text=text)
     act(app, "undo")
@@ -500,9 +502,7 @@ def test_edits_in_one_window_never_conflict_and_saving_includes_them(pair: Proje
     assert bank.list_versions(pair)[0].note == "1 reworded in query q1"
 
 
-def test_edits_of_another_window_are_shown_before_discarding(
-    pair: Project,
-) -> None:
+def test_edits_of_another_window_are_shown_before_discarding(pair: Project) -> None:
     app = visit("question_bank")
     change_draft(pair, "ann", ASKED[0], "text", "From elsewhere?")
     act(app, "look")
