@@ -3,7 +3,6 @@ functions.
 """
 
 import asyncio
-import importlib
 import logging
 import os
 import re
@@ -18,7 +17,19 @@ import streamlit as st
 from streamlit import config
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench import bank, graders, limits, locations, server
+from exam_workbench import (
+    audit,
+    bank,
+    charts,
+    exams,
+    exchange,
+    graders,
+    limits,
+    locations,
+    review,
+    server,
+    study,
+)
 from exam_workbench.errors import FileError, NotAllowed, ProjectError, WorkbenchError
 from exam_workbench.store import Project, no_server_role_error
 from pages.parts.shared import address, login, look, person as who, screen_hints, screens, visitor
@@ -54,16 +65,20 @@ def _hold_project(path: str) -> Project:
     return server.hold_project(Path(path))
 
 
+def load_ahead() -> None:
+    """Import the code behind all screens, which their first visitor would wait for."""
+    # Packages import a module when one of its names is used. These import the other packages.
+    for package in (charts, audit, exams, exchange, review, study):
+        for name in package.__all__:
+            getattr(package, name)
+
+
 @asynccontextmanager
 async def server_lifespan(_: st.App) -> AsyncIterator[None]:
     """Surround the lifetime of a server; at its end, for any reason, its projects are closed.
 
     The project named at its start is open from then on, so that commands and scripts find it there.
     """
-    # The first chart would wait for Altair otherwise.
-    threading.Thread(
-        target=importlib.import_module, args=["exam_workbench.charts"], daemon=True
-    ).start()
     server.send_at_once()
     server.open_doors(_own_address())
     # A command may arrive before anyone opens a screen.
@@ -82,6 +97,7 @@ async def server_lifespan(_: st.App) -> AsyncIterator[None]:
         except WorkbenchError as error:
             # The screens and /healthz report it as well, and both try again.
             _log.error("%s", error)
+    threading.Thread(target=load_ahead, daemon=True).start()
     with server.stop_commands_on_signal():
         try:
             yield
