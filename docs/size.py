@@ -24,10 +24,10 @@ STATEMENTS = {
     "core/review, core/study, core/audit": 3_676,
     "core/exams, core/answers": 2_423,
     "core/exchange": 2_071,
-    "core/jobs, core/grading": 1_360,
+    "core/jobs, core/grading": 1_365,
     "core/labels": 1_520,
     "core/bank": 1_433,
-    "core/store, core/records": 3_324,
+    "core/store, core/records": 3_326,
     "core/formats, core/graders, core/measures": 9_429,
     "core": 1_173,
 }

@@ -15,7 +15,7 @@ from ..bank import (
     settings_again,
 )
 from ..choices import PROBED_PAIRS
-from ..errors import InputError
+from ..errors import GradingError, InputError
 from ..graders import CHANGES, Control, Grader, is_remote, make_grader
 from ..store import Project, log_action
 from ..types import ANSWERED, GraderSpec
@@ -71,11 +71,20 @@ def check_again(project: Project, grader: Grader, author: str, control: Control)
     """Ask some sentinel pairs again at the start of a job, if the grader is watched.
 
     Raises:
-        GradingError: the model changed.
+        GradingError: the model changed, or the budget allows only these pairs.
     """
-    if refuse_drifted(project, grader.spec) is not None:
-        _ask_again(project, grader, author, control, AGAIN, begun=True)
-        refuse_drifted(project, grader.spec)
+    if refuse_drifted(project, grader.spec) is None:
+        return
+    _ask_again(project, grader, author, control, AGAIN, begun=True)
+    refuse_drifted(project, grader.spec)
+    all_made = control.max_calls is not None and control.usage.calls >= control.max_calls
+    if all_made or (control.exhausted and not control.overrun):
+        raise GradingError(
+            "budget-below-watch",
+            f"The drift watch used up the budget: {control.usage.calls} calls. At the start of each"
+            f" job it repeats {AGAIN} pairs.",
+            "Start again with a larger budget.",
+        )
 
 
 def _ask_again(

@@ -271,6 +271,11 @@ class ResultWriter(Generic[Result]):
         self.started = self.committed = time.monotonic()
         self.paused_before = self.control.paused_seconds
 
+    @property
+    def paused_seconds(self) -> float:
+        """How long people paused the job so far."""
+        return self.control.paused_seconds - self.paused_before
+
     def add_results(self, results: Sequence[Result]) -> None:
         """Add results, and commit them if a commit is due."""
         self.waiting.extend(results)
@@ -305,8 +310,7 @@ class ResultWriter(Generic[Result]):
         self.rest = min((self.committed - begun) * (1 / COMMIT_SHARE - 1), COMMIT_SECONDS)
         # During a pause, `paused_seconds` grows after `committed` was set, so the difference may be
         # negative.
-        paused = self.control.paused_seconds - self.paused_before
-        seconds = max(self.committed - self.started - paused, 0.0)
+        seconds = max(self.committed - self.started - self.paused_seconds, 0.0)
         self.progress = replace(self.progress, seconds=seconds, usage=self.control.usage)
         self.report(self.progress)
 
@@ -361,7 +365,7 @@ def run_recorded_job(
     def record_end(cursor: Cursor) -> None:
         # Failed calls are in no batch of results, but may cost money.
         record_usage(cursor, writer.job, control.usage)
-        if end_job(cursor, writer.job, state, message):
+        if end_job(cursor, writer.job, state, message, writer.paused_seconds):
             log_end(cursor, final)
 
     writer.project.write(record_end)

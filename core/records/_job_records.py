@@ -173,8 +173,19 @@ def wait_for_batches(cursor: Cursor, job: int, request: Mapping[str, Any]) -> No
     )
 
 
-def end_job(cursor: Cursor, job: int, state: str, message: str = "") -> bool:
-    """Record how a job ended; return whether it had not ended before."""
+def end_job(
+    cursor: Cursor, job: int, state: str, message: str = "", paused_seconds: float = 0.0
+) -> bool:
+    """Record how a job ended; return whether it had not ended before.
+
+    Args:
+        paused_seconds: how long people paused it; the request keeps it if it is above 0.
+    """
+    if paused_seconds:
+        cursor.execute(
+            "UPDATE jobs SET request = json_merge_patch(request, ?) WHERE job_key = ?",
+            [json.dumps({"paused_seconds": paused_seconds}), job],
+        )
     ended = cursor.execute(
         "UPDATE jobs SET state = ?, message = ?, ended_at = now()::TIMESTAMP"
         " WHERE job_key = ? AND state IN ('running', 'waiting')",

@@ -244,10 +244,14 @@ def test_price_tag_assumes_the_thinking_and_speed_of_earlier_jobs(project: Proje
         thoughts = 130
         for used in (grader, other):
             run_job(project, used, Request(Scope(limit=1)), "ann")
-    # The two jobs took 48 and 12 seconds, which is three a pair, and wrote 35 tokens of thinking per call.
+    # Without an hour of pause, the two jobs took 48 and 12 seconds: three a pair, and 35 tokens of thinking per call.
+    paused = """'{"paused_seconds": 3600}'"""
     with project.transaction() as cursor:
-        cursor.execute("UPDATE jobs SET ended_at = started_at + to_seconds(2 * done + 10)")
+        cursor.execute(f"UPDATE jobs SET ended_at = started_at + to_seconds(2 * done + 3610), request = {paused}")
     tag, new = price_tag(project, grader, 1), price_tag(project, other, 1)
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE jobs SET state = 'interrupted' WHERE total = 19")
+    assert price_tag(project, grader, 1).seconds is None
     assert (first.pairs, first.thinking_tokens, first.seconds) == (40, 40 * 400, None)
     assert (few.pairs, few.thinking_tokens, few.seconds) == (21, 21 * 400, None), "fewer than 20 calls"
     assert (tag.pairs, tag.thinking_tokens, tag.seconds) == (20, 20 * 35, pytest.approx(20 * 3))

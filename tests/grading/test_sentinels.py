@@ -14,6 +14,7 @@ from exam_workbench.errors import GradingError
 from exam_workbench.graders import CHANGES, Control, Grader, make_grader
 from exam_workbench.graders._reading.injections import INJECTIONS, NEUTRAL
 from exam_workbench.grading import Request, price_tag, probe_grader, run_job, watch_grader, write_missing
+from exam_workbench.grading._grader_checks import check_again
 from exam_workbench.measures._means_and_tests import DRIFT_ALARM, drift_evidence, noise_bound
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -112,6 +113,8 @@ def test_random_noise_raises_no_alarm_but_a_changed_model_does(filled: Project, 
     assert (checked.alarm, checked.suspect, len(differing)) == (None, 0, 4) and min(differing) > 0
     # The same checks would be an alarm for a model without noise.
     assert drift_evidence([(10, changed) for changed in differing], noise_bound(0, 54))[-1] > DRIFT_ALARM
+    with refusal("budget-below-watch", "10", kind=GradingError):
+        check_again(filled, grader, "ann", Control(max_calls=10))
     change = 1
     while checked.alarm is None and len(checked.checks) < 12:
         checked = watch_grader(filled, grader, "ann", Control())

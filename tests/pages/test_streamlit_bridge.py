@@ -246,7 +246,6 @@ def test_project_variable_of_the_shell_is_not_passed_on(tmp_path: Path, monkeypa
 
 
 def test_code_of_charts_and_leaderboards_is_imported_before_a_visit() -> None:
-    root = Path(__file__).parents[2]
     script = "import sys; from pages.parts.shared import ui; ui.load_ahead(); print(*sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=root)
-    assert {"altair", "exam_workbench.study._meta_table"} <= set(ran.stdout.split())
+    loaded = subprocess.check_output([sys.executable, "-c", script], text=True, cwd=Path(__file__).parents[2])
+    assert {"altair", "exam_workbench.study._meta_table"} <= set(loaded.split())

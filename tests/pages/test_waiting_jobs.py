@@ -85,7 +85,7 @@ def test_job_without_results_shows_its_silent_time(tmp_path: Path, monkeypatch: 
     assert numbers(describe_state(job))[0] != 40
     job.control.resume()
     go_on.set()
-    assert job.wait(30)
+    assert job.wait(30) and find_jobs(project)[0].request["paused_seconds"] > 0
     project.close()
 
 
