@@ -206,7 +206,7 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
     Returns:
         As `make_intent_evaluator`.
     """
-    discounts = [math.log2(rank + 1) for rank in range(1, cutoff + 1)]
+    discounts = np.array([math.log2(rank + 1) for rank in range(1, cutoff + 1)])
     worths = np.multiply.accumulate([1.0, *[1 - alpha] * len(discounts)])
 
     def prepare(answers: Answers) -> Scorer:
@@ -226,14 +226,10 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
             for at, top in enumerate(tops):
                 rows[at, : len(top)] = [row_of.get(passage, -1) for passage in top]
             gained = answered[rows]
-            before = np.cumsum(gained, axis=1) - gained
-            gains = (
-                np.where(gained, worths[before], 0.0)
-                / np.array(discounts[: rows.shape[1]])[:, None]
-            )
-            # Cumulative sums add from the top down. A sum along an axis would add in an order that
-            # depends on the shape.
-            totals = np.cumsum(gains.reshape(len(tops), -1), axis=1)[:, -1]
+            run, rank, question = np.nonzero(gained)
+            earlier = np.cumsum(gained, axis=1, dtype=np.int32)[run, rank, question] - 1
+            # This adds from the top down. Another order would round differently.
+            totals = np.bincount(run, worths[earlier] / discounts[rank], minlength=len(tops))
             return [total / ideal for total in totals.tolist()]
 
         return score_rankings
@@ -241,14 +237,14 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
     return _make_evaluator(intents, cutoff, prepare)
 
 
-def _ideal_gain(answered: NDArray[np.bool_], discounts: Sequence[float], alpha: float) -> float:
+def _ideal_gain(answered: NDArray[np.bool_], discounts: NDArray[np.float64], alpha: float) -> float:
     """Return the discounted gain of the greedy ideal ranking. Among passages of equal gain, the
     first row precedes.
     """
     matrix = answered.astype(float)
     worth = np.ones(matrix.shape[1])
     total = 0.0
-    for discount in discounts[: len(matrix)]:
+    for discount in discounts[: len(matrix)].tolist():
         gains = matrix @ worth
         best = int(gains.argmax())
         total += float(gains[best] / discount)
