@@ -240,10 +240,11 @@ def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
         "SELECT sum(done + failed) / sum(epoch(ended_at - started_at)"
         " - coalesce(json_extract(request, '$.paused_seconds')::DOUBLE, 0)) FROM jobs"
         " WHERE subject_key = ?"
-        # Waiting for batches says nothing about the speed of calls. The end of an interrupted job
-        # is unknown.
+        # Waiting for batches and imported answers say nothing about the speed of calls. The end of
+        # an interrupted job is unknown.
         " AND state NOT IN ('imported', 'interrupted')"
         " AND json_extract(request, '$.batch') IS NULL"
+        " AND json_extract(request, '$.elsewhere') IS NULL"
         " AND ended_at > started_at HAVING sum(done + failed) >= 20",
         [project.read(lambda cursor: grader_key(cursor, grader.spec))],
     )

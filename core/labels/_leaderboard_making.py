@@ -394,12 +394,12 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
             f"{measure} is not a measure of labels.",
             "Use a measure such as nDCG@10 or P@10.",
         )
-    name, queries = wanted.name, list(qrels)
-    policy = basis(project, policy).policy
-    scores = _per_query(score_runs(ranking_scores(project), [name], qrels, policy.min_rating), name)
-    return Leaderboard(
-        name, "exam", policy, order_systems(scores, queries, policy), scores, queries
-    )
+    name, queries = wanted.name, without_answered_by_topic(project, qrels)
+    base = basis(project, policy)
+    policy, pairs = base.policy, pairs_needed(project, base, wanted)
+    scores = _per_query(score_runs(ranking_scores(project), [name], qrels, base.min_rating), name)
+    systems = order_systems(scores, queries, policy)
+    return Leaderboard(name, "exam", policy, systems, scores, queries, **pairs)
 
 
 def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure: str) -> Scores:

@@ -36,6 +36,7 @@ from ._coverage import (
     covered_sql,
     first_answers,
 )
+from ._grading_progress import without_waiting
 from ._leaderboard import Leaderboard, counted_queries, order_systems
 from ._leaderboard_making import board_without_lengths, leaderboard, score_runs
 from ._policy import DEFAULT_POLICY, Policy, Skipped
@@ -111,16 +112,9 @@ def leaderboard_per(
             if not {topic, query} & plain.left_out
         }
     else:
-        stands_for = dict(
-            project.rows(
-                "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t"
-                " ON t.query_key = s.topic_key JOIN queries q ON q.query_key = s.query_key"
-            )
-        )
-        scores, topics = (
-            plain.per_query,
-            {topic: stands_for.get(topic, topic) for topic in plain.query_ids},
-        )
+        query_of = _queries_of_topics(project)
+        scores = plain.per_query
+        topics = {topic: query_of.get(topic, topic) for topic in plain.query_ids}
     scores = {run: scores.get(run, {}) for run in ranking_scores(project)}
     queries = list(topics)
     if per == "subtopic":
@@ -242,9 +236,24 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
     return nest_triples(rows)
 
 
+def _queries_of_topics(project: Project) -> dict[str, str]:
+    """Return the query id by topic id, for topics that are queries of the project."""
+    rows = project.rows(
+        "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t"
+        " ON t.query_key = s.topic_key JOIN queries q ON q.query_key = s.query_key"
+    )
+    return dict(rows)
+
+
 def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboard:
     union = coverage_of_union(project, basis(project, plain.policy), cutoff)
-    query_ids = [query for query in union.query_ids if query not in plain.left_out]
+    query_of = _queries_of_topics(project)
+    # A query waits for grades if any of its topics does.
+    waiting = {query_of.get(topic, topic) for topic in plain.left_out}
+    query_ids = without_waiting(waiting, union.query_ids)
+    ungraded: Counter[str] = Counter()
+    for topic, pairs in plain.ungraded.items():
+        ungraded[query_of.get(topic, topic)] += pairs
     scores = {
         run: {
             query: score for query, score in union.scores.get(run, {}).items() if query in query_ids
@@ -258,6 +267,7 @@ def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboa
         query_ids=query_ids,
         needed=union.needed,
         usable=union.usable,
+        ungraded=dict(ungraded),
     )
 
 

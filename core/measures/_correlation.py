@@ -232,6 +232,9 @@ def bootstrap_samples(
         "samples-out-of-range", f"Number of samples {samples}", "Use 1 or more.", samples >= 1
     )
     systems = sorted(per_query_a.keys() & per_query_b.keys())
+    if skipped == "ignore":
+        # A system without any score has no mean.
+        systems = [name for name in systems if {} not in (per_query_a[name], per_query_b[name])]
     by_query_b = all(isinstance(scores, Mapping) for scores in per_query_b.values())
     boards = [per_query_a] + ([cast(PerQuery, per_query_b)] if by_query_b else [])
     queries = sorted(

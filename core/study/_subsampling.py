@@ -160,7 +160,8 @@ def sample_questions(
         ]
         return [*points, _summarise_size(most, [board], board)] if points else []
 
-    return project.cached(("sampled questions", wanted.name, base.key, base.min_rating), compute)
+    key = ("sampled questions", wanted.name, base.key, base.min_rating, policy.skipped)
+    return project.cached(key, compute)
 
 
 def _sample_sizes(fewest: int, most: int) -> list[int]:

@@ -219,11 +219,13 @@ def test_cost_estimate_is_just_above_the_bill_and_call_cap_holds(filled: Project
     rest = run_job(filled, made, Request(), "ann")
     # The tag assumes ten tokens in a JSON answer, and a check of every answer.
     assert 0.95 * tag.cost < final.usage.cost + rest.usage.cost == pytest.approx(tag.cost - 8 * 2 * 2 / 1e6)
+    # The cap leaves a call for each check: an answer without its check would be asked again.
+    assert run_job(filled, checked, Request(max_calls=4, concurrency=4), "ann").graded == 3
     assert rest.graded == 5 and run_job(filled, checked, Request(), "ann").usage.cost < checks.cost
     bills = grading.list_bills(filled)
-    assert [(bill.told["calls"], bill.billed["calls"]) for bill in bills] == [(12, 8), (5, 5), (8, 3)]
-    assert bills[-1].told["cost"] == tag.cost and bills[1].billed["cost"] == pytest.approx(rest.usage.cost)
-    assert -0.05 < (bills[1].tokens_off or 0) < 0
+    assert [(bill.told["calls"], bill.billed["calls"]) for bill in bills][1:] == [(12, 4), (5, 5), (8, 3)]
+    assert bills[-1].told["cost"] == tag.cost and bills[2].billed["cost"] == pytest.approx(rest.usage.cost)
+    assert -0.05 < (bills[2].tokens_off or 0) < 0
 
 
 def test_price_tag_assumes_the_thinking_and_speed_of_earlier_jobs(project: Project) -> None:
@@ -249,9 +251,10 @@ def test_price_tag_assumes_the_thinking_and_speed_of_earlier_jobs(project: Proje
     with project.transaction() as cursor:
         cursor.execute(f"UPDATE jobs SET ended_at = started_at + to_seconds(2 * done + 3610), request = {paused}")
     tag, new = price_tag(project, grader, 1), price_tag(project, other, 1)
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE jobs SET state = 'interrupted' WHERE total = 19")
-    assert price_tag(project, grader, 1).seconds is None
+    for useless in ("state = 'interrupted'", """state = 'done', request = '{"elsewhere": true}'"""):
+        with project.transaction() as cursor:
+            cursor.execute(f"UPDATE jobs SET {useless} WHERE total = 19")
+        assert price_tag(project, grader, 1).seconds is None
     assert (first.pairs, first.thinking_tokens, first.seconds) == (40, 40 * 400, None)
     assert (few.pairs, few.thinking_tokens, few.seconds) == (21, 21 * 400, None), "fewer than 20 calls"
     assert (tag.pairs, tag.thinking_tokens, tag.seconds) == (20, 20 * 35, pytest.approx(20 * 3))

@@ -53,6 +53,16 @@ def test_topic_mean_weighs_all_topics_equally(project: Project) -> None:
     assert {system.run: system.queries for system in board.systems} == {"x": 3, "y": 3}
 
 
+def test_union_leaves_out_queries_with_a_topic_that_waits_for_grades(project: Project) -> None:
+    asked = [Question(f"{query}/{part}", query, f"{query}{part}?", subtopic_id=part) for query in "ab" for part in "st"]
+    runs = {run: {f"{query}/{part}": [f"{run}{query}"] for query in "ab" for part in "st"} for run in "xy"}
+    fill(project, asked, {(f"a{part}?", f"{run}a"): 5 * (run == "x") for part in "st" for run in "xy"}, runs)
+    board = leaderboard_per(project, "EXAM-Cover@2", per="union")
+    assert (board.query_ids, board.ungraded, scores_of(board)) == (["a"], {"b": 4}, {"x": 1, "y": 0})
+    every = leaderboard_per(project, "EXAM-Cover@2", per="union", with_ungraded=True)
+    assert (every.query_ids, scores_of(every)) == (["a", "b"], {"x": 0.5, "y": 0})
+
+
 def test_skipped_topics_can_be_ignored(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
     board = leaderboard_per(project, "EXAM-Cover@5", with_ungraded=True, per="topic", policy=Policy(skipped="ignore"))

@@ -229,6 +229,9 @@ def test_skipped_queries_in_a_bootstrap() -> None:
     }
     official = {"s0": 1.0, "s1": 2.0, "picky": 3.0}
     assert bootstrap_intervals(a, official, ["kendall"], skipped="ignore")["kendall"] == (1.0, 1.0)
+    # A system without any score is not compared.
+    more = (a | {"empty": {}}, official | {"empty": {}})
+    assert bootstrap_intervals(*more, ["kendall"], skipped="ignore")["kendall"] == (1.0, 1.0)
     zero = bootstrap_samples(a, official, ["kendall"], skipped="zero")["kendall"]
     assert np.nanquantile(zero, 0.75) < 0
 

@@ -90,6 +90,18 @@ def test_unreadable_outputs_can_count_as_no(project: Project) -> None:
     assert found.as_dict()["unreadable_no"] is True
 
 
+def test_counting_unreadable_as_no_changes_nothing_if_all_are_readable(project: Project) -> None:
+    fill(project, BANK, {pair: rating for pair, rating in RATINGS.items() if rating is not None}, RUNS)
+    judge(project, JUDGMENTS)
+    for queries in ("common", "own"):
+        first, second = (
+            compare_selection(project, measures=["P@1", "AP"], unreadable_no=choice, queries=queries)
+            for choice in (False, True)
+        )
+        assert first.as_dict() | {"unreadable_no": True} == second.as_dict()
+        assert first.verdicts.unreadable == 0 < first.verdicts.ungraded
+
+
 def test_fully_unreadable_query_counts_if_unreadable_means_no(project: Project) -> None:
     fill(project, BANK, RATINGS | {("B?", "p4"): None}, RUNS)
     judge(project, JUDGMENTS)

@@ -62,6 +62,14 @@ def test_only_fewer_questions_change_the_order(project: Project, measure: str) -
     assert shares == sorted(shares) and shares[0] == 0
 
 
+def test_samples_of_questions_follow_the_rule_for_skipped_queries(project: Project) -> None:
+    ask(project)
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM rankings WHERE run_key + query_key = (SELECT min(run_key + query_key) FROM rankings)")
+    zero = sample_questions(project, "EXAM-Cover@3", Policy())
+    assert sample_questions(project, "EXAM-Cover@3", Policy(skipped="ignore")) != zero
+
+
 def test_pool_normalised_measure_has_no_samples(project: Project) -> None:
     ask(project)
     assert sample_questions(project, "EXAM-Cover@3/pool", Policy()) == []

@@ -228,11 +228,12 @@ class Session:
 
     def _takes_more(self) -> bool:
         """Return whether to start another pair. Pairs that wait for an attempt take no slots, but
-        must not pile up.
+        must not pile up. Each of them may need a further call, which the cap must allow.
         """
-        return not self._exhausted and len(self._waiting) + len(self._flying) < 2 * min(
-            self._max_calls, MOST_CALLS
-        )
+        begun, cap = len(self._waiting) + len(self._flying), self.control.max_calls
+        if begun and cap is not None and cap - self.control.usage.calls <= begun:
+            return False
+        return not self._exhausted and begun < 2 * min(self._max_calls, MOST_CALLS)
 
     def _start_pair(self) -> None:
         if (new := next(self.work, None)) is None:
