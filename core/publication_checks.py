@@ -36,7 +36,7 @@ def publication_checks(project: Project, policy: Policy, ready: Readiness) -> li
         if ready.disagreements is None
         else how_many(ready.disagreements, "open disagreements")
     )
-    audited = ready.audited.capitalize()
+    audited = ready.audited[:1].upper() + ready.audited[1:]
     if ready.audited == "not audited":
         audited = "Not audited: no random sample was judged to measure the error of these scores"
     left_out = ", left out of bundles" if sealed else ""

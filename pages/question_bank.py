@@ -67,6 +67,11 @@ ${toastContainer} { top: auto !important; bottom: 1rem; }
   ${layoutWrapper}:has(> .st-key-impact) { top: 8.9rem; }
   .st-key-impact { max-height: calc(100vh - 9.5rem); }
 }
+@media (max-width: 700px) {
+  .st-key-bank-columns > div > ${horizontalBlock} > :nth-child(n) { flex: 1 1 100%; }
+  ${layoutWrapper}:has(> .st-key-impact) { position: static; }
+  .st-key-impact { max-height: none; }
+}
 """)
 
 

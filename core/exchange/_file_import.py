@@ -721,8 +721,17 @@ def _write_leaderboards(into: _ImportContext, content: None) -> dict[str, int]:
             )
     if named and len(into.sources) > 1:
         boards = _join_boards(boards, named, into.report)
+    files: dict[str, Source] = {}
     for source, board in boards:
         _check_systems(cursor, source, board, into.report)
+        if files.setdefault(board.name, source) is not source:
+            into.report.refuse(
+                source.name,
+                None,
+                "duplicate-file-name",
+                f"another file is also named {board.name}; rename one of them, or join the"
+                " leaderboards with --source",
+            )
     into.report.raise_if_refused(_MEND)
     for _, board in boards:
         write_board(cursor, board, into.keeper)

@@ -406,8 +406,15 @@ def _table_boards(table: _Table, source: Source, report: Report) -> Iterator[Boa
     # Short rows are padded to the header's length.
     check_limit(len(header) * len(table.rows), "the table has more than", "VALUES")
     query_at, measure_at, run_at = (roles.get(role, -1) for role in ("query", "measure", "run"))
-    if query_at < 0:
-        run_at = max(run_at, 0)
+    if query_at < 0 and run_at < 0:
+        run_at = 0
+        cells = [cell for _, row in table.rows for cell in row[1:] if cell]
+        if all(is_number(row[0]) for _, row in table.rows) and not all(map(may_be_number, cells)):
+            raise Refused(
+                "column-missing",
+                f"no column of {', '.join(header)} names the systems, and the first holds"
+                " numbers; rename the column of the systems to run",
+            )
     elif run_at < 0:
         report.remark(
             file,

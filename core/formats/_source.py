@@ -228,6 +228,11 @@ def open_byte_lines(
     try:
         for chunk in _convert_to_utf8(_expand_content(source, limits)):
             first, *rest = chunk.split(b"\n")
+            if number == 1 and not rest and b"\r" in chunk.rstrip(b"\r"):
+                raise _Broken(
+                    "old-line-ends",
+                    "the lines end in carriage returns alone; save the file with line feeds",
+                )
             parts.append(first)
             length += len(first)
             for piece in rest:

@@ -272,6 +272,13 @@ def test_encodings_line_endings_and_compression_do_not_matter(encoding: str) -> 
         clean(report)
 
 
+@pytest.mark.parametrize("read", [read_queries, formats.read_run_lines, read_passages])
+def test_lines_that_end_in_carriage_returns_alone_are_refused(read: Callable[..., Any]) -> None:
+    report = Report()
+    list(read(formats.Source("old", data=b"q1\tQ0 d1 1 9 t\rq2\tQ0 d2 2 8 t\r"), report))
+    assert [problem.code for problem in report.problems] == ["old-line-ends"]
+
+
 def test_repeated_query_ids_with_texts_are_a_bank() -> None:
     """Read as queries, all but the first line of an id would be refused as duplicates."""
     text = "q1\tWhat is it?\nq1\tWhy is it so?\n\nq2\tWho says so?\n"

@@ -237,6 +237,19 @@ def test_project_queries_are_not_accepted_as_systems(project: Project) -> None:
     import_files(project, "leaderboard", [source("system\tMAP\nq1\t0.5\nx\t0.4\ny\t0.4\n")], "ann")
 
 
+def test_numbered_rows_are_not_read_as_systems() -> None:
+    for text in ("Rank,Model,nDCG@10\n1,bm25,0.5\n2,dense,0.4\n", ",Name of it,nDCG@10\n0,bm25,0.5\n1,dense,0.4\n"):
+        assert "Model" in refused("leaderboard", text) or "Name of it" in refused("leaderboard", text)
+    assert scores("x\tMAP\n1\t0.5\n2\t\n3\t0.4\n") == {"MAP": {"1": 0.5, "3": 0.4}}
+
+
+def test_leaderboards_of_the_same_name_are_refused_in_one_import(project: Project) -> None:
+    files = [formats.Source(f"{year}/results.tsv", data=b"run\tMAP\n%d\t.5\n" % year) for year in (2023, 2024)]
+    with pytest.raises(FileError) as caught:
+        import_files(project, "leaderboard", files, "ann")
+    assert caught.value.code == "duplicate-file-name" and imported_leaderboards(project) == []
+
+
 def test_transposed_leaderboards_are_refused() -> None:
     for text in (
         "topic\tbm25\tdense\n301\t0.5\t0.4\n302\t0.3\t0.1\n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -20,6 +21,8 @@ from exam_workbench.records import (
     change_member,
     done_queries,
     double_of,
+    due_dates,
+    due_of,
     judging,
     latest_action,
     mark_done,
@@ -520,6 +523,27 @@ def test_people_screen_shows_agreement_and_releases_assessors(project: Project, 
     assert shows(app, "agreement") and all(one.is_integer() for one in numbers(note(app, "agreement")))
     press(app, "release")
     assert double_of(project, "q1").people == {"bo": "released"}
+
+
+def test_due_dates_are_removed_only_on_request(project: Project, log_in: Callable[..., None]) -> None:
+    put_double(project)
+    set_due(project, ["q2"], date(2026, 12, 24), "olga")
+    log_in("olga")
+    app = press(visit("people"), "set adjudicators")
+    check_refused(app, "no-due-date")
+    assert due_of(due_dates(project), "q2", "asta") == date(2026, 12, 24)
+    press(app, "remove due date")
+    assert due_of(due_dates(project), "q2", "asta") is None
+
+
+def test_refused_double_assignment_gives_only_its_reason(project: Project, log_in: Callable[..., None]) -> None:
+    put_double(project)
+    log_in("olga")
+    app = visit("people")
+    named(app.selectbox, "Query").set_value("q2")
+    named(app.multiselect, "Assessors").set_value(["asta", "bo"])
+    named(app.selectbox, "Adjudicator").set_value("bo")
+    check_refused(press(app, "assign"), "adjudicator-takes-part", "bo")
 
 
 def test_people_screen_shows_progress_and_ends_double_assignments(project: Project) -> None:

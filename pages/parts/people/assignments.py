@@ -53,10 +53,22 @@ def draw_due_dates(
             width=180,
         )
         day = st.date_input("Due date", None, format="YYYY-MM-DD", width=150)
-        if st.form_submit_button("Set due date", icon=":material/event:", key="set adjudicators"):
-            chosen, last = queries or list(texts), day if isinstance(day, date) else None
+        pressed = st.form_submit_button(
+            "Set due date", icon=":material/event:", key="set adjudicators"
+        )
+        removed = st.form_submit_button(
+            "Remove due date", icon=":material/event_busy:", key="remove due date"
+        )
+        if removed or (pressed and isinstance(day, date)):
+            chosen, last = queries or list(texts), None if removed else day
             message = f"Due date of {how_many(len(chosen), 'queries')}: {last or 'none'}."
             presses.run_act(partial(set_due, name=person), project, chosen, last, message=message)
+    if pressed and day is None:
+        ui.show_error(
+            errors.InputError(
+                "no-due-date", "No due date is chosen.", "Choose a date, then set it."
+            )
+        )
 
 
 def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -> None:
@@ -117,7 +129,7 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
                 presses.clear_form("double")
 
             presses.run_act(assign_assessors, message="Assigned. The assessors see it on My work.")
-    if pressed:
+    if pressed and not query:
         ui.show_error(
             errors.InputError(
                 "no-query-named", "No query is chosen.", "Choose a query, then assign it."
