@@ -313,12 +313,15 @@ class NormalisedResult:
         reference: the divisor of the scores: `gold`, the gold run's name, or `pool`.
         std_error: standard error of the reference in units of the measure, in which the reference
             scores 1; None for a single query.
+        coverage, reference_coverage: as in `Leaderboard`.
     """
 
     per_query: Scores
     query_ids: list[str]
     reference: str
     std_error: float | None
+    coverage: Scores
+    reference_coverage: Mapping[str, float]
 
 
 def normalise_coverage(
@@ -404,4 +407,5 @@ def normalised_coverage(
             "Lower the min rating.",
         )
     scores = normalise_coverage(runs, known, base.policy.skipped)
-    return NormalisedResult(scores, list(known), of, None if error is None else error / mean)
+    std_error = None if error is None else error / mean
+    return NormalisedResult(scores, list(known), of, std_error, runs, known)

@@ -73,6 +73,8 @@ class Leaderboard:
         imported: whether all grades were imported, so that no job will ever grade these pairs.
         reference: the gold texts or the pool as a system, for a normalised measure that divides by
             them; its score is 1.
+        coverage, reference_coverage: for a normalised measure, coverage before normalisation: by
+            query by run, and of the reference by query.
         starred: the runs within the standard error of the reference.
         lengths: words and passages behind a score, by run. They are present for coverage and
             likeness, and for every measure if the project has generated responses.
@@ -89,6 +91,8 @@ class Leaderboard:
     ungraded: Mapping[str, int] = field(default_factory=dict, compare=False)
     imported: bool = field(default=False, compare=False)
     reference: System | None = None
+    coverage: Scores = field(default_factory=dict)
+    reference_coverage: Mapping[str, float] = field(default_factory=dict)
     starred: frozenset[str] = frozenset()
     lengths: Mapping[str, Length] = field(default_factory=dict)
 

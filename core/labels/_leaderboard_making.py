@@ -373,7 +373,13 @@ def board_without_lengths(
         for system in systems
         if bars_overlap(system.score, None, 1.0, reference.std_error)
     )
-    return replace(board, reference=reference, starred=starred)
+    return replace(
+        board,
+        reference=reference,
+        coverage=share_of.coverage,
+        reference_coverage=share_of.reference_coverage,
+        starred=starred,
+    )
 
 
 def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) -> Leaderboard:

@@ -18,6 +18,7 @@ from ..measures import (
 )
 from ..records import find_source, imported_leaderboards
 from ..store import Project, as_act
+from ._coverage import normalise_coverage
 from ._leaderboard import Leaderboard, order_systems, ungraded_sentence
 from ._leaderboard_making import leaderboard
 from ._policy import DEFAULT_POLICY, Policy
@@ -134,9 +135,10 @@ def align_boards(
 def board_over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:
     """Return a leaderboard averaged over some of its queries.
 
-    A normalised measure is still divided by its reference over all queries. This divisor does not
-    affect the order of the systems. The reference and the stars are left out, because they would
-    change.
+    A normalised measure is still divided by its reference over all queries. All systems have this
+    divisor, so it does not affect their order. If skipped queries are ignored, each system has its
+    own divisor, which is then computed over these queries. The reference and the stars are left
+    out, because they would change.
 
     Args:
         queries: ids of queries; ids that the leaderboard does not have are ignored.
@@ -144,10 +146,15 @@ def board_over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:
     kept = [query for query in board.query_ids if query in queries]
     if len(kept) == len(board.query_ids):
         return board
+    scores = board.per_query
+    if board.reference_coverage and board.policy.skipped == "ignore":
+        reference = {query: board.reference_coverage[query] for query in kept}
+        normalised = normalise_coverage(board.coverage, reference, "ignore")
+        scores = {run: normalised.get(run, {}) for run in board.per_query}
     chosen = set(kept)
     per_query = {
-        run: {query: score for query, score in scores.items() if query in chosen}
-        for run, scores in board.per_query.items()
+        run: {query: score for query, score in by_query.items() if query in chosen}
+        for run, by_query in scores.items()
     }
     return replace(
         board,

@@ -107,6 +107,14 @@ def test_ignoring_skipped_queries_applies_to_both_sums(own: Project) -> None:
     assert rows_of(own, "n-EXAM@20", skipped="ignore") == pytest.approx({"good": 1.0, "poor": 0.5})
 
 
+def test_ignoring_skipped_queries_uses_only_common_queries(own: Project) -> None:
+    add_gold(own, {"a": 4, "b": 1})
+    judge(own, {("a", "a1"): 1})
+    compared = compare(own, "n-EXAM@20", "judgments", policy=Policy(skipped="ignore"), against_measure="P@1")
+    assert compared.board.query_ids == ["a"]
+    assert compared.board.scores == pytest.approx({"good": (3 / 4) / (4 / 4), "poor": (2 / 4) / (4 / 4)})
+
+
 def test_cutoff_applies_to_run_but_not_to_gold_text(own: Project) -> None:
     add_gold(own, {"a": 4, "b": 4})
     words = "A sentence of the gold text that has eleven words here. " * 40
