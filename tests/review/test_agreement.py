@@ -392,6 +392,19 @@ def test_grader_and_person_are_compared_by_rating(own: Project) -> None:
     assert (pair.left, pair.right, pair.query_text) == (2, 4, "query q1")
 
 
+def test_grader_and_person_are_compared_on_topics(project: Project) -> None:
+    asked = [Question("a/1", "a", "A?", subtopic_id="s"), Question("a/2", "a", "B?"), Question("b/1", "b", "C?")]
+    runs = {"x": {"a/s": ["p1", "p2"], "b": ["p1"]}}
+    fill(project, asked, {(q.text, p): 5 for q in asked for p in ("p1", "p2")}, runs)
+    for question, passage, rating in (("a/1", "p1", 5), ("a/1", "p2", 5), ("a/2", "p1", 0), ("b/1", "p1", 5)):
+        add_override(project, question, passage, rating, "So it is.", "Ann")
+    sides = Labels(Policy()), Person("Ann")
+    found = side_agreement(project, *sides)
+    assert (found.n, found.left_only, found.right_only) == (4, 1, 0)
+    pairs = [row.pair for row in list_disagreements(project, *sides).rows]
+    assert [(pair.query_id, pair.question_id, pair.passage_id) for pair in pairs] == [("a/s", "a/2", "p1")]
+
+
 def test_people_are_compared_on_latest_ratings_in_force(own: Project) -> None:
     for author, rating in (("Ann", 1), ("Ann", 4), ("Bob", 4)):
         add_override(own, "q1/a", "p1", rating, "So it is.", author)

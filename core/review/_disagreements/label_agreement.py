@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...bank import latest_version
+from ...bank import asks_condition, latest_version
 from ...errors import InputError, check_known
 from ...labels import Basis, Policy, basis, graded_pairs, list_labels
 from ...measures import (
@@ -298,17 +298,23 @@ def _judgment_side(project: Project, side: Judgments) -> _Resolved:
 
 def _person_side(project: Project, side: Person, version: int) -> _Resolved:
     check_known("person-without-ratings", "author of overrides", people(project), side.author)
-    # A rating of an older wording does not apply to the current question.
+    # A rating of an older wording does not apply to the current question. As in `_rating_side`, the
+    # query is the one that pools the passage: the question's own query, or else a topic of it.
     read_values = partial(
         _read_values,
         project,
-        "SELECT query_id, passage_id, question_id, arg_max(rating,"
-        f" override_key)::INTEGER AS value FROM {visible_rows(project, 'overrides')}"
-        " o JOIN bank_at($version) r USING (question_key) JOIN questions USING (question_key)"
-        " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        "SELECT query_id, passage_id, question_id, value FROM (SELECT coalesce(min(asking_key)"
+        " FILTER (asking_key = q.query_key), min(asking_key), q.query_key) AS query_key,"
+        " o.passage_key, question_key, arg_max(rating, override_key)::INTEGER AS value"
+        f" FROM {visible_rows(project, 'overrides')} o JOIN bank_at($version) r"
+        " USING (question_key) JOIN questions q USING (question_key)"
+        " LEFT JOIN (SELECT t.*, passage_key FROM places() t JOIN pool ON pool.query_key ="
+        " asking_key) t ON t.query_key = q.query_key AND t.passage_key = o.passage_key"
+        f" AND {asks_condition('t', 'r')}"
         " WHERE author = $author AND withdrawn_at IS NULL AND o.question_text_key = r.text_key"
-        " GROUP BY query_key, passage_key, question_key, query_id, passage_id, question_id"
-        " ORDER BY query_key, passage_key, question_key",
+        " GROUP BY q.query_key, o.passage_key, question_key)"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        " JOIN questions q USING (question_key) ORDER BY query_key, passage_key, question_key",
         {"author": side.author, "version": version},
     )
     rater = Rater("rating", side.author, tuple(reversed(RATINGS)), side.threshold)
