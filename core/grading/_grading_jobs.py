@@ -90,6 +90,8 @@ NO_ROOM = frozenset(
 """Error codes with which an endpoint refuses a batch that it would accept later, with fewer waiting
 calls.
 """
+_GONE = "batch_gone"
+"""Code of a batch that, or whose answers, the endpoint no longer has."""
 FIRST_PAUSE, GROWTH, LONGEST_PAUSE = 2.0, 1.5, 120.0
 """Seconds between two looks at batches, and their growth. A batch takes from minutes to a day."""
 MOST_FAILED_LOOKS = 60
@@ -500,9 +502,19 @@ class _Step:
                 batch, state="sent", batch_id=remote_batch.id, remote=remote_batch.status
             )
         seen = service.fetch_state(batch.batch_id or "")
+        if seen is None:
+            # At a wrong address nothing is found, and the list of batches fails.
+            if batch.cancelling or service.find(batch.file_id or "", batch.mark) is None:
+                message = "the endpoint no longer has the batch"
+                self.project.write(
+                    lambda cursor: _close_batch(
+                        cursor, batch, "failed", code=_GONE, message=message
+                    )
+                )
+            return
         if batch.cancelling and not seen.is_over and seen.status != "cancelling":
             service.cancel(seen.id)
-            seen = service.fetch_state(seen.id)
+            seen = service.fetch_state(seen.id) or seen
         batch = self._update_batch(batch, remote=seen.status, done=min(seen.done, batch.calls))
         if seen.is_over:
             self._import_replies(batch, seen)
@@ -548,9 +560,10 @@ class _Step:
         )
         used: dict[str, Tokens] = {}
         with WorkingFolder() as folder:
-            files = [
+            downloads = [
                 service.download(file, folder / f"{at}.jsonl") for at, file in enumerate(seen.files)
             ]
+            files = [path for path in downloads if path is not None]
             for replies in in_chunks(
                 read_replies([Source.from_path(file) for file in files], Report()), CHUNK
             ):
@@ -585,7 +598,12 @@ class _Step:
             for pair, replies in reply_import.unfinished().items()
             for reply in replies
         ]
-        failed = seen.status == "failed" and not seen.files
+        reason = ("", "")
+        if seen.files and not files:
+            reason = (_GONE, "the endpoint no longer has the answers")
+        elif seen.status == "failed" and not files:
+            reason = (seen.code, seen.message or "the endpoint gave no reason")
+        state = "failed" if any(reason) else "taken"
 
         def record_answers(cursor: Cursor) -> None:
             cursor.execute(
@@ -598,10 +616,7 @@ class _Step:
             )
             stage_rows(cursor, "staged_rows", rows, _KEPT)
             cursor.execute("INSERT INTO kept_replies SELECT ?, * FROM staged_rows", [job.key])
-            reason = (
-                (seen.code, seen.message or "the endpoint gave no reason") if failed else ("", "")
-            )
-            _close_batch(cursor, batch, "failed" if failed else "taken", len(used), tokens, *reason)
+            _close_batch(cursor, batch, state, len(used), tokens, *reason)
             record_usage(cursor, job.key, usage)
 
         self.project.write(record_answers)

@@ -625,6 +625,40 @@ def test_batches_survive_an_unavailable_endpoint(project: Project, server: Endpo
     assert grading.make_plan(project, grader.spec, 1).known == PAIRS
 
 
+def test_vanished_batches_and_answers_end_as_failed(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+    grader = batch_rater(server)
+    shelf.states, shelf.plans = ("validating", "in_progress", "completed"), [Plan(), Plan(), Plan(expires_after=0)]
+    start(project, grader, most=2)
+    grading.advance_batches(project, grader, "ann")
+    shelf.away = 404
+    with refusal("batch-call-refused", "404", kind=GradingError):
+        grading.advance_batches(project, grader, "ann")
+    # The first file of answers appears after the four files of calls, and is that of the second batch.
+    shelf.away, shelf.gone = 0, {"batch-1", "file-5"}
+    carry_on(project, grader)
+    job = find_jobs(project)[0]
+    states = [(batch.state, batch.code) for batch in grading.call_batches(project, job.key)]
+    assert states == [("failed", "batch_gone"), ("failed", "batch_gone"), ("taken", ""), ("taken", "")]
+    assert (job.state, job.done, grading.make_plan(project, grader.spec, 1).to_grade) == ("done", 2, 6)
+    shelf.plans = [Plan(stuck=True)]
+    start(project, grader, most=50)
+    grading.advance_batches(project, grader, "ann")
+    shelf.away = 404
+    assert grading.cancel_batches(project, grader, "ann").jobs == 0
+    assert find_jobs(project)[0].state == "cancelled" and grading.make_plan(project, grader.spec, 1).to_grade == 6
+
+
+def test_rest_of_answers_is_imported_if_one_file_is_gone(
+    project: Project, server: EndpointServer, shelf: Shelf
+) -> None:
+    grader = batch_rater(server)
+    # Of the files after that of the calls, the second has the errors.
+    shelf.plans, shelf.gone = [Plan(expires_after=3)], {"file-3"}
+    start(project, grader, most=50)
+    carry_on(project, grader)
+    assert (find_jobs(project)[0].state, grading.make_plan(project, grader.spec, 1).known) == ("done", 4)
+
+
 def test_first_call_detects_unsupported_parameters(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     def modern(seen: Seen) -> Reply:
         if "max_tokens" in seen.body:

@@ -47,6 +47,7 @@ class Shelf:
         most: most calls per batch.
         states: states of a successful batch.
         away: status of every response during an outage; 0 without one.
+        gone: ids of batches and files that it no longer has.
         keeps_metadata: whether it returns the metadata of a batch; some compatible servers do not.
 
     Attributes:
@@ -61,6 +62,7 @@ class Shelf:
     most: int = 50_000
     states: tuple[str, ...] = STATES
     away: int = 0
+    gone: set[str] = field(default_factory=set)
     keeps_metadata: bool = True
     files: dict[str, bytes] = field(default_factory=dict)
     batches: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -76,6 +78,8 @@ class Shelf:
             return None
         if self.away:
             return _error(self.away, "it is away")
+        if self.gone.intersection(parts):
+            return _error(404, "it is gone")
         match (method, *parts):
             case ("POST", "files"):
                 return self._upload(headers, body)
@@ -126,7 +130,7 @@ class Shelf:
         return 200, json.dumps(self.batches[name]).encode()
 
     def _list(self, query: Mapping[str, list[str]]) -> tuple[int, bytes]:
-        names = list(reversed(self.batches))
+        names = [name for name in reversed(self.batches) if name not in self.gone]
         begin = names.index(query["after"][0]) + 1 if "after" in query else 0
         # Pages are small, so that tests need more than one.
         page = names[begin : begin + 2]

@@ -123,14 +123,15 @@ class BatchEndpoint:
             after = batches[-1].id
         return None
 
-    def fetch_state(self, batch: str) -> EndpointBatch:
-        """Return the present state of a batch."""
-        return self._described(
-            self._ask(
-                lambda client: client.batches.with_raw_response.retrieve(batch),
-                "report the state of the batch",
-            )
-        )
+    def fetch_state(self, batch: str) -> EndpointBatch | None:
+        """Return the present state of a batch; None if the endpoint answers that it has none."""
+
+        async def retrieve(client: openai.AsyncOpenAI) -> Any:
+            with suppress(openai.NotFoundError):
+                return await client.batches.with_raw_response.retrieve(batch)
+
+        row = self._ask(retrieve, "report the state of the batch")
+        return self._described(row) if row else None
 
     def cancel(self, batch: str) -> None:
         """Cancel a batch. Its answers so far are kept there; a finished batch stays as it is."""
@@ -142,7 +143,7 @@ class BatchEndpoint:
 
         self._call_service(cancel_batch, "cancel the batch")
 
-    def download(self, file: str, path: Path) -> Path:
+    def download(self, file: str, path: Path) -> Path | None:
         """Download a file of answers.
 
         Args:
@@ -150,15 +151,17 @@ class BatchEndpoint:
             path: destination of the file, up to the limit ENDPOINT_BATCH.
 
         Returns:
-            The path.
+            The path; None if the endpoint answers that it has no such file.
         """
 
-        async def download_file(client: openai.AsyncOpenAI) -> Path:
+        async def download_file(client: openai.AsyncOpenAI) -> Path | None:
             http: Any = client._client
             with path.open("wb") as out:
                 http.spool, http.spool_most = out, read_limit("ENDPOINT_BATCH")
-                await client.files.with_raw_response.content(file)
-            return path
+                with suppress(openai.NotFoundError):
+                    await client.files.with_raw_response.content(file)
+                    return path
+            return None
 
         return self._call_service(download_file, "return the file of answers", TRANSFER_SECONDS)
 
@@ -170,11 +173,13 @@ class BatchEndpoint:
         listed: bool = False,
     ) -> dict[str, Any]:
         """Do one operation and return the JSON object of the answer: an object with an id, or a
-        list.
+        list. It is empty if the operation returned None.
         """
-        content = self._call_service(act, what, seconds).content
+        answer = self._call_service(act, what, seconds)
+        if answer is None:
+            return {}
         with suppress(orjson.JSONDecodeError):
-            body = orjson.loads(content)
+            body = orjson.loads(answer.content)
             if isinstance(body, dict) and (
                 isinstance(body.get("data"), list) if listed else _short_text(body.get("id"))
             ):
