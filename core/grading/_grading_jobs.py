@@ -657,7 +657,12 @@ class _Step:
             ):
                 return
         refused = [batch for batch in batches if batch.state == "failed"]
-        missing = sum(batch.unanswered or 0 for batch in batches if batch.state == "taken")
+        # Calls that there was no room for are planned again, or another sentence covers them.
+        missing = sum(
+            batch.unanswered or 0
+            for batch in batches
+            if batch.state != "dropped" and batch.code not in NO_ROOM
+        )
         stopped, failed = job.request.get("stopped"), refused and not cancelled and not taken
         state = (
             "cancelled" if cancelled else "failed" if failed else "stopped" if stopped else "done"
@@ -665,7 +670,7 @@ class _Step:
         reasons = dict.fromkeys(
             f"{batch.message} ({batch.code})" if batch.code else batch.message
             for batch in refused
-            if failed
+            if failed or batch.code not in NO_ROOM
         )
         sentences = (
             "Cancelled by a person. Start grading again to grade the remaining pairs."

@@ -640,6 +640,9 @@ def test_vanished_batches_and_answers_end_as_failed(project: Project, server: En
     states = [(batch.state, batch.code) for batch in grading.call_batches(project, job.key)]
     assert states == [("failed", "batch_gone"), ("failed", "batch_gone"), ("taken", ""), ("taken", "")]
     assert (job.state, job.done, grading.make_plan(project, grader.spec, 1).to_grade) == ("done", 2, 6)
+    bill = billing_sentence(job.request.get("told"), job_usage(job))
+    # Four calls of the two failed batches, and two expired ones.
+    assert mentions(job.message, "batch_gone") and re.findall(r"\d+", job.message.removesuffix(bill)) == ["6"]
     shelf.plans = [Plan(stuck=True)]
     start(project, grader, most=50)
     grading.advance_batches(project, grader, "ann")
