@@ -314,17 +314,17 @@ def _batch_control(
 def _learn_dialect(
     project: Project, grader: Grader, pairs: list[Pair], control: Control
 ) -> list[Outcome]:
-    """Learn which fields the endpoint accepts, from an earlier job there or from a call about one
-    pair.
+    """Learn which fields the endpoint accepts, from the last job there or from a call about one
+    pair. If all pairs of that job failed, the endpoint may have changed.
     """
     endpoint = grader_endpoint(grader)
     learnt = project.rows(
-        "SELECT json_extract(request, '$.dialect')::VARCHAR AS dialect FROM jobs"
-        " WHERE subject_key = ? AND json_extract_string(request, '$.address') = ?"
+        "SELECT json_extract(request, '$.dialect')::VARCHAR AS dialect, done > 0 OR failed = 0"
+        " FROM jobs WHERE subject_key = ? AND json_extract_string(request, '$.address') = ?"
         " AND state <> 'failed' AND dialect IS NOT NULL ORDER BY job_key DESC LIMIT 1",
         [project.read(lambda cursor: grader_key(cursor, grader.spec)), endpoint.endpoint.base_url],
     )
-    if learnt:
+    if learnt and learnt[0][1]:
         endpoint.use_dialect(json.loads(learnt[0][0]))
         return []
     kept = kept_replies(project, grader.spec)

@@ -662,6 +662,27 @@ def test_rest_of_answers_is_imported_if_one_file_is_gone(
     assert (find_jobs(project)[0].state, grading.make_plan(project, grader.spec, 1).known) == ("done", 4)
 
 
+def test_changed_endpoint_is_asked_about_its_fields_again(
+    project: Project, server: EndpointServer, shelf: Shelf
+) -> None:
+    grader = batch_rater(server)
+    start(project, grader, Scope(limit=2))
+    carry_on(project, grader)
+
+    def stricter(seen: Seen) -> Reply:
+        if "temperature" in seen.body:
+            return status(400, "Unsupported value", code="unsupported_value", param="temperature")
+        return answer_call(seen)
+
+    server.behave = stricter
+    start(project, grader)
+    carry_on(project, grader)
+    assert [(job.done, job.failed) for job in of(project, grader)] == [(0, 6), (2, 0)]
+    start(project, grader, Scope(retry_failed=True))
+    carry_on(project, grader)
+    assert grading.make_plan(project, grader.spec, 1).known == PAIRS
+
+
 def test_first_call_detects_unsupported_parameters(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     def modern(seen: Seen) -> Reply:
         if "max_tokens" in seen.body:
