@@ -19,6 +19,7 @@ from ..bank import (
     question_text_key,
     save_questions,
     take_queries,
+    take_words,
 )
 from ..choices import EXAM_QUERY
 from ..errors import InputError, Report
@@ -91,6 +92,10 @@ def items_by_words(cursor: Cursor, query_ids: Sequence[str] | None = None) -> di
     return {(text, None, choices): item for (text, _, choices), item in ids.items()} | ids
 
 
+GET_WORDS = "questions get their words"
+"""Key of the count of questions that so far were known only by id and now get their text."""
+
+
 def write_exam_items(
     cursor: Cursor,
     items: Sequence[ExamItem],
@@ -133,8 +138,9 @@ def write_exam_items(
     ]
     names = _name_texts(cursor, dict.fromkeys(texts))
     passages = add_passages(cursor, [Passage(name, text) for text, name in names.items()], keeper)
-    known = {question.question_id for question in latest_questions(cursor)}
-    new = {key: item for key, item in by_id.items() if key not in known}
+    banked_texts = {question.question_id: question.text for question in latest_questions(cursor)}
+    # Answers without their exam leave items that have no words yet.
+    new = {key: item for key, item in by_id.items() if banked_texts.get(key) is None}
     if len(new) < len(by_id):
         report.remark(
             file,
@@ -147,6 +153,7 @@ def write_exam_items(
         Question(key, query, item.question, "choice", answer_key=item.key, choices=item.choices)
         for key, item in new.items()
     ]
+    worded = take_words(cursor, questions).given
     version = save_questions(cursor, questions, f"Imported {file}", author) if questions else None
     described = {
         key
@@ -167,9 +174,10 @@ def write_exam_items(
     )
     return {
         "items": len(by_id),
-        "new items": len(new),
+        "new items": len(new) - worded,
         "new queries": made,
         "new passages": passages,
+        **({GET_WORDS: worded} if worded else {}),
         **({"retrievals": contexts} if contexts else {}),
         **({"bank version": version} if version else {}),
     }

@@ -72,6 +72,7 @@ from ..store import Cursor, Project, database_connection, log_action, migrations
 from ..text import first_few, how_many
 from ..types import Board, Judgment, KeptObject, Query, Question, Response
 from ._exam_import import (
+    GET_WORDS,
     write_answer_verdicts,
     write_answers,
     write_exam_items,
@@ -258,10 +259,6 @@ class Group:
     kind: str
     sources: Sequence[Source]
     options: Options = Options()
-
-
-GET_WORDS = "questions get their words"
-"""Key of the count of questions that so far were known only by id and now get their text."""
 
 
 def import_files(

@@ -335,6 +335,14 @@ def test_exam_and_answers_round_trip(project: Project, tmp_path: Path) -> None:
     theirs, ours = examinee_responses(other), examinee_responses(project)
     assert (theirs.names, theirs.items) == (ours.names, ours.items)
     assert theirs.correct.tolist() == ours.correct.tolist()
+    # The items of answers have no words until their exam is imported.
+    late = new_project(tmp_path / "late.duckdb")
+    matrix = f"student,{','.join(item.question_id for item in exam_items(fresh))}\nx,1,0,1,0,1\n"
+    import_files(late, "responses-matrix", [Source("answers.csv", data=matrix.encode())], "ann")
+    counts = import_files(late, "exam", [Source("exam.json", data=written.encode())], "ann").counts
+    assert (counts["new items"], counts["questions get their words"]) == (0, 5)
+    assert (exam_json(late), answers_csv(late)) == (written, matrix)
+    late.close()
     fresh.close()
     other.close()
 

@@ -540,9 +540,9 @@ def test_refused_double_assignment_gives_only_its_reason(project: Project, log_i
     put_double(project)
     log_in("olga")
     app = visit("people")
-    named(app.selectbox, "Query").set_value("q2")
-    named(app.multiselect, "Assessors").set_value(["asta", "bo"])
-    named(app.selectbox, "Adjudicator").set_value("bo")
+    named(app.selectbox, "double 0 query").set_value("q2")
+    named(app.multiselect, "double 0 assessors").set_value(["asta", "bo"])
+    named(app.selectbox, "double 0 adjudicator").set_value("bo")
     check_refused(press(app, "assign"), "adjudicator-takes-part", "bo")
 
 

@@ -85,12 +85,18 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
     # assigned later.
     whole = {double.query_id for double in assigned if double.passages is None}
     free = {query: text for query, text in texts.items() if query not in whole}
+    form = presses.form_key("double")
     with (
-        st.form(presses.form_key("double"), border=False),
+        st.form(form, border=False),
         st.container(horizontal=True, vertical_alignment="bottom"),
     ):
         query = st.selectbox(
-            "Query", list(free), index=None, format_func=lambda query: free[query], width=320
+            "Query",
+            list(free),
+            index=None,
+            format_func=lambda query: free[query],
+            width=320,
+            key=f"{form} query",
         )
         # Without login, people state their own names.
         anybody = not login.is_required()
@@ -100,6 +106,7 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
             placeholder="Any assessor can claim it",
             accept_new_options=anybody,
             width=240,
+            key=f"{form} assessors",
             help="Any assessor can claim the places that you leave free.",
         )
         wanted = st.number_input("Number of assessors", 2, MOST_WANTED, 2, width=110)
@@ -119,6 +126,7 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
             placeholder=ORGANIZERS,
             accept_new_options=anybody,
             width=180,
+            key=f"{form} adjudicator",
         )
         pressed = st.form_submit_button("Assign", icon=":material/group_add:", key="assign")
         if pressed and query:
