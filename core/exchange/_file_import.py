@@ -718,10 +718,10 @@ def _write_leaderboards(into: _ImportContext, content: None) -> dict[str, int]:
             )
     if named and len(into.sources) > 1:
         boards = _join_boards(boards, named, into.report)
-    files: dict[str, Source] = {}
+    first_sources: dict[str, Source] = {}
     for source, board in boards:
         _check_systems(cursor, source, board, into.report)
-        if files.setdefault(board.name, source) is not source:
+        if first_sources.setdefault(board.name, source) is not source:
             into.report.refuse(
                 source.name,
                 None,

@@ -91,7 +91,7 @@ NO_ROOM = frozenset(
 calls.
 """
 _GONE = "batch_gone"
-"""Code of a batch that, or whose answers, the endpoint no longer has."""
+"""Code of a batch if the endpoint no longer has it or its answers."""
 FIRST_PAUSE, GROWTH, LONGEST_PAUSE = 2.0, 1.5, 120.0
 """Seconds between two looks at batches, and their growth. A batch takes from minutes to a day."""
 MOST_FAILED_LOOKS = 60
