@@ -8,7 +8,6 @@ mark finds it at the endpoint.
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections import Counter
@@ -20,7 +19,7 @@ from typing import Any
 from ..atomic_files import WorkingFolder
 from ..bank import check_version, grader_key, put_grader
 from ..errors import GradingError, Report
-from ..formats import URLS, Reply, Source, call_line, read_replies, write_calls
+from ..formats import URLS, Source, call_line, read_replies, write_calls
 from ..graders import (
     MOST_BYTES,
     MOST_CALLS,
@@ -40,7 +39,6 @@ from ..graders import (
     request_kind,
     tokens_in_answer,
 )
-from ..grouping import nest_triples
 from ..jobs import (
     BackgroundJob,
     Caps,
@@ -74,8 +72,11 @@ from ._offline_grading import (
     find_name_fault,
     in_chunks,
     is_answered,
+    kept_replies,
     pair_of_call,
+    recall_dialect,
     replay_pairs,
+    with_kept_replies,
 )
 from ._price_tag import billing_sentence, estimate_record, price_of_pairs
 
@@ -315,17 +316,9 @@ def _learn_dialect(
     project: Project, grader: Grader, pairs: list[Pair], control: Control
 ) -> list[Outcome]:
     """Learn which fields the endpoint accepts, from the last job there or from a call about one
-    pair. If all pairs of that job failed, the endpoint may have changed.
+    pair.
     """
-    endpoint = grader_endpoint(grader)
-    learnt = project.rows(
-        "SELECT json_extract(request, '$.dialect')::VARCHAR AS dialect, done > 0 OR failed = 0"
-        " FROM jobs WHERE subject_key = ? AND json_extract_string(request, '$.address') = ?"
-        " AND state <> 'failed' AND dialect IS NOT NULL ORDER BY job_key DESC LIMIT 1",
-        [project.read(lambda cursor: grader_key(cursor, grader.spec)), endpoint.endpoint.base_url],
-    )
-    if learnt and learnt[0][1]:
-        endpoint.use_dialect(json.loads(learnt[0][0]))
+    if recall_dialect(project, grader):
         return []
     kept = kept_replies(project, grader.spec)
     # Pairs that need no call reveal nothing about the endpoint.
@@ -395,24 +388,6 @@ def _plan_batches(
 
     project.write(record_batches)
     return bool(rows)
-
-
-def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Reply]]:
-    """Return known answers to first calls, from any job of a grader, for pairs without a grade: by
-    pair and name.
-    """
-    rows = project.rows(
-        "SELECT question_text_key, passage_text_key, name, content, error"
-        " FROM kept_replies k JOIN jobs j USING (job_key)"
-        " ANTI JOIN grades g ON g.grader_key = j.subject_key"
-        " AND g.question_text_key = k.question_text_key"
-        " AND g.passage_text_key = k.passage_text_key WHERE j.subject_key = ? ORDER BY ALL",
-        [project.read(lambda cursor: grader_key(cursor, spec))],
-    )
-    return nest_triples(
-        ((question, passage), name, Reply(name, None if text is None else text.encode(), error))
-        for question, passage, name, text, error in rows
-    )
 
 
 def advance_batches(project: Project, grader: Grader, author: str) -> BatchProgress:
@@ -874,9 +849,10 @@ def run_job(
     def outcome_batches() -> Iterator[Sequence[Outcome]]:
         if groups:
             check_again(project, grader, author, control)
+        asker = with_kept_replies(project, grader)
         for pairs in in_chunks((pair for group in groups for pair in group), CHUNK):
             texts = with_texts(project, grader.spec, pairs)
-            yield from grader.grade(texts.questions, texts.passages, texts.pairs, control)
+            yield from asker.grade(texts.questions, texts.passages, texts.pairs, control)
             if control.stopping:
                 break
 

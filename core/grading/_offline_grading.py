@@ -25,8 +25,10 @@ from ..graders import (
     Pair,
     PlannedGrader,
     Price,
+    ReadingGrader,
     ReplayedPair,
     Usage,
+    grader_endpoint,
     is_passing_status,
     is_remote,
     make_usage,
@@ -36,10 +38,11 @@ from ..graders import (
     request_kind,
     write_pairs,
 )
+from ..grouping import nest_triples
 from ..jobs import record_usage
 from ..records import add_job, count_results, end_job
 from ..store import Cursor, Project, log_action
-from ..types import GraderInput
+from ..types import GraderInput, GraderSpec
 from ._grade_storage import add_outcomes
 from ._needed_pairs import EVERYTHING, Scope, known_key, ordered_pairs, with_texts
 
@@ -308,6 +311,60 @@ def replay_pairs(
                     call_name(grader, pair, played.body), request_kind(grader), played.body
                 ),
             )
+
+
+def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Reply]]:
+    """Return known answers to first calls, from any job of a grader, for pairs without a grade: by
+    pair and name.
+    """
+    rows = project.rows(
+        "SELECT question_text_key, passage_text_key, name, content, error"
+        " FROM kept_replies k JOIN jobs j USING (job_key)"
+        " ANTI JOIN grades g ON g.grader_key = j.subject_key"
+        " AND g.question_text_key = k.question_text_key"
+        " AND g.passage_text_key = k.passage_text_key WHERE j.subject_key = ? ORDER BY ALL",
+        [known_key(project, spec)],
+    )
+    return nest_triples(
+        ((question, passage), name, Reply(name, None if text is None else text.encode(), error))
+        for question, passage, name, text, error in rows
+    )
+
+
+def recall_dialect(project: Project, grader: Grader) -> bool:
+    """Use the fields that the endpoint accepted in the last batch job there, if it is known; return
+    whether it is. If all pairs of that job failed, the endpoint may have changed.
+    """
+    endpoint = grader_endpoint(grader)
+    learnt = project.rows(
+        "SELECT json_extract(request, '$.dialect')::VARCHAR AS dialect, done > 0 OR failed = 0"
+        " FROM jobs WHERE subject_key = ? AND json_extract_string(request, '$.address') = ?"
+        " AND state <> 'failed' AND dialect IS NOT NULL ORDER BY job_key DESC LIMIT 1",
+        [known_key(project, grader.spec), endpoint.endpoint.base_url],
+    )
+    known = bool(learnt and learnt[0][1])
+    if known:
+        endpoint.use_dialect(orjson.loads(learnt[0][0]))
+    return known
+
+
+def with_kept_replies(project: Project, grader: Grader, asking: bool = True) -> Grader:
+    """Return the grader, which does not repeat calls whose answers a batch job has kept.
+
+    Args:
+        asking: whether it will be asked, which needs a key; False for an estimate.
+
+    Raises:
+        GradingError: the key or the access is missing.
+    """
+    kept = kept_replies(project, grader.spec) if is_remote(grader) else {}
+    if not kept or not isinstance(grader, ReadingGrader):
+        return grader
+    # Names of calls depend on the dialect in which they were sent.
+    recall_dialect(project, grader)
+    key = grader_endpoint(grader).batches().key if asking else ""
+    played = replay_pairs(project, grader, kept, kept, key)
+    return replace(grader, known={pair: state.completions for pair, state, _ in played})
 
 
 def call_name(grader: Grader, pair: Pair, body: Mapping[str, Any]) -> str:

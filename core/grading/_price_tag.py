@@ -20,7 +20,6 @@ from ..graders import (
     Pair,
     PairsToGrade,
     ReadingGrader,
-    Steps,
     Tokens,
     Usage,
     fill_prompt,
@@ -33,6 +32,7 @@ from ..store import Project
 from ..text import how_many
 from ._grader_checks import pairs_again
 from ._needed_pairs import EVERYTHING, Scope, pairs_to_grade, with_texts
+from ._offline_grading import with_kept_replies
 
 CHARACTERS_A_TOKEN = 4
 """Estimated number of characters per token, for estimates without the model's tokenizer; about
@@ -131,16 +131,15 @@ def price_tag(
 def price_of_pairs(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
     """Estimate the usage of asking about some pairs; see `price_tag`."""
     seconds = time_needed(project, grader, len(pairs))
+    grader = with_kept_replies(project, grader, asking=False)
     if not isinstance(grader, ReadingGrader) or not pairs:
         return PriceTag(len(pairs), 0, 0, 0, 0.0, seconds, True)
     sample = random.Random(0).sample(list(pairs), min(SAMPLE, len(pairs)))
     texts = with_texts(project, grader.spec, sample)
     counted = True
     calls = read = written = 0
-    for question, passage in texts.pairs:
-        for call in _typical_calls(
-            grader.steps(texts.questions[question], texts.passages[passage])
-        ):
+    for pair in texts.pairs:
+        for call in _typical_calls(grader, texts, pair):
             tokens, exact = _count_tokens(grader, call)
             counted = counted and exact
             calls, read, written = calls + 1, read + tokens, written + _written_tokens(grader, call)
@@ -185,8 +184,7 @@ def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair])
 
 def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
     """Return the prompt of a pair's first call, as one text; empty if the pair needs no call."""
-    question, passage = pair
-    calls = _typical_calls(grader.steps(texts.questions[question], texts.passages[passage]))
+    calls = _typical_calls(grader, texts, pair)
     return fill_prompt(calls[0].prompt, calls[0].values, calls[0].fence).joined() if calls else ""
 
 
@@ -206,9 +204,10 @@ def _thinking_per_call(project: Project, grader: ReadingGrader) -> float:
     return float(room if known is None else known)
 
 
-def _typical_calls(steps: Steps) -> list[Call]:
+def _typical_calls(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> list[Call]:
     """Return the calls for a pair if the model gives a typical answer."""
     calls: list[Call] = []
+    steps = grader.next_steps(pair, texts.questions[pair[0]], texts.passages[pair[1]])
     with suppress(StopIteration):
         calls.append(next(steps))
         calls.append(steps.send(Completion(TYPICAL_ANSWER)))

@@ -566,6 +566,24 @@ def test_delayed_pairs_still_get_their_second_call(keyed: Project, server: Endpo
     assert set(shelf.made.values()) == {1}
 
 
+def test_kept_first_answers_are_not_paid_again(keyed: Project, server: EndpointServer, shelf: Shelf) -> None:
+    grader, whole = (batch_rater(server, "answer", check="model") for _ in range(2))
+    (key,) = start(keyed, grader, most=2)
+    while not keyed.value("SELECT count(*) FROM kept_replies WHERE job_key = ?", [key]):
+        grading.advance_batches(keyed, grader, "ann")
+    grading.cancel_batches(keyed, grader, "ann")
+    carry_on(keyed, grader)
+    left = grading.make_plan(keyed, grader.spec, 1).to_grade
+    kept = keyed.value("SELECT count(*) FROM kept_replies WHERE job_key = ?", [key])
+    before = len(server.seen)
+    tag = grading.price_tag(keyed, grader, 1)
+    final = grading.run_job(keyed, grader, grading.Request(), "ann")
+    assert (final.state, final.graded, tag.calls) == ("done", left, final.usage.calls)
+    assert final.usage.calls == len(server.seen) - before == 2 * left - kept < 2 * left
+    grading.run_job(keyed, whole, grading.Request(), "ann")
+    assert ratings(keyed, grader) == ratings(keyed, whole) != []
+
+
 def test_cancelled_batches_keep_partial_results(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = batch_rater(server)
     shelf.plans = [Plan(stuck=True), Plan(stuck=True)]

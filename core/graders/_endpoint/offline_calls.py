@@ -54,6 +54,7 @@ class ReplayedPair:
         used: tokens of the answered calls.
         models: names of the models in the answers, as far as given.
         reserved: maximum number of tokens that the call of `body` may read and write.
+        completions: the completions of the earlier calls.
     """
 
     grade: Grade | None
@@ -61,6 +62,7 @@ class ReplayedPair:
     used: Tokens = NO_TOKENS
     models: tuple[str, ...] = ()
     reserved: tuple[int, int] = (0, 0)
+    completions: tuple[Completion, ...] = ()
 
 
 def is_remote(grader: Grader) -> bool:
@@ -142,6 +144,7 @@ def replay_pair(
         return ReplayedPair(EMPTY_PASSAGE, None)
     used = NO_TOKENS
     models: list[str] = []
+    completions: list[Completion] = []
     keep: int | None = None
     steps = reading.steps(asked, passage)
     try:
@@ -149,17 +152,20 @@ def replay_pair(
         while True:
             made = back_end.prepared(call, keep)
             if isinstance(made, Completion):
-                call = steps.send(made)
-                continue
-            reply = find_result(made.body)
-            if reply is None:
-                return ReplayedPair(None, made.body, used, tuple(models), made.reserved)
-            if reply.content is None and (shorter := _characters_to_keep(reply.error, made)):
-                keep = shorter
-                continue
-            completion, tokens, model = _read_reply(reply, made, back_end.endpoint.model, key)
-            used = used.plus(tokens)
-            models += [model] if model else []
+                completion = made
+            else:
+                reply = find_result(made.body)
+                if reply is None:
+                    return ReplayedPair(
+                        None, made.body, used, tuple(models), made.reserved, tuple(completions)
+                    )
+                if reply.content is None and (shorter := _characters_to_keep(reply.error, made)):
+                    keep = shorter
+                    continue
+                completion, tokens, model = _read_reply(reply, made, back_end.endpoint.model, key)
+                used = used.plus(tokens)
+                models += [model] if model else []
+            completions.append(completion)
             call, keep = steps.send(completion), None
     except StopIteration as end:
         return ReplayedPair(end.value, None, used, tuple(models))

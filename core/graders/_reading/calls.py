@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 from ...choices import LikelihoodPer
 from ...errors import GradingError, InputError
@@ -305,6 +305,18 @@ Method = Callable[[GraderInput, str], Steps]
 """Returns the steps of one pair for a question and a passage."""
 
 
+def _continue_steps(steps: Steps, completions: Sequence[Completion]) -> Steps:
+    """Run steps whose first calls have these completions."""
+    try:
+        call = next(steps)
+        for completion in completions:
+            call = steps.send(completion)
+        while True:
+            call = steps.send((yield call))
+    except StopIteration as end:
+        return cast(Grade, end.value)
+
+
 @dataclass(eq=False)
 class ReadingGrader:
     """Asks a model about every pair by the steps of a method.
@@ -315,12 +327,19 @@ class ReadingGrader:
         back_end: the model.
         by_passage: whether to ask passage by passage, because prompts about the same passage share
             their beginning; if False, question by question.
+        known: completions of the first calls of some pairs; these calls are not made again.
     """
 
     spec: GraderSpec
     steps: Method
     back_end: BackEnd
     by_passage: bool
+    known: Mapping[Pair, Sequence[Completion]] = field(default_factory=dict)
+
+    def next_steps(self, pair: Pair, asked: GraderInput, passage: str) -> Steps:
+        """Return the steps of a pair from its first call without a known completion."""
+        steps = self.steps(asked, passage)
+        return _continue_steps(steps, self.known[pair]) if pair in self.known else steps
 
     def ordered(self, pairs: Sequence[Pair]) -> list[Pair]:
         """Return the pairs in an order in which similar prompts are neighbours, for models that
@@ -346,9 +365,9 @@ class ReadingGrader:
             yield empty
         yield from self.back_end.drive(
             (
-                ((question, passage), self.steps(questions[question], passages[passage]))
-                for question, passage in order
-                if passages[passage].strip()
+                (pair, self.next_steps(pair, questions[pair[0]], passages[pair[1]]))
+                for pair in order
+                if passages[pair[1]].strip()
             ),
             control,
         )
