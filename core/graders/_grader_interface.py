@@ -305,7 +305,7 @@ class Control:
     _models: Counter[str] = field(default_factory=Counter, init=False)
     _cancelled: threading.Event = field(default_factory=threading.Event, init=False)
     _going: threading.Event = field(default_factory=threading.Event, init=False)
-    _paused_at: float | None = field(default=None, init=False)
+    _idle_since: float | None = field(default=None, init=False)
     _paused_seconds: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
@@ -360,13 +360,9 @@ class Control:
         with self._lock:
             for name in STEP:
                 setattr(self, name, getattr(caps, name))
-            self.usage, self.exhausted, self.overrun, self.awaited, self.in_vain = (
-                NOTHING_USED,
-                False,
-                "",
-                None,
-                False,
-            )
+            self.usage, self.exhausted, self.overrun = NOTHING_USED, False, ""
+            self.awaited, self.in_vain = None, False
+            self._measure_idle_time()
             self._reserved, self._under_way, self._begun, self._cost_by = (
                 0.0,
                 0,
@@ -475,24 +471,37 @@ class Control:
     def pause(self) -> None:
         """Make new calls wait until `resume`."""
         with self._lock:
-            if not self._cancelled.is_set() and self._paused_at is None:
-                self._paused_at = time.monotonic()
+            if not self._cancelled.is_set():
                 self._going.clear()
+                self._measure_idle_time()
 
     def resume(self) -> None:
         """Resume calls."""
         with self._lock:
-            if self._paused_at is not None:
-                self._paused_seconds += time.monotonic() - self._paused_at
-                self._paused_at = None
             self._going.set()
+            self._measure_idle_time()
+
+    def set_awaited(self, awaited: AwaitedEndpoint | None) -> None:
+        """Record the endpoint that the job waits for; None if it answers."""
+        with self._lock:
+            self.awaited = awaited
+            self._measure_idle_time()
 
     @property
     def paused_seconds(self) -> float:
-        """Time spent paused so far, in seconds."""
+        """Time so far, in seconds, in which the job was paused or the endpoint was unreachable."""
         with self._lock:
-            running = 0.0 if self._paused_at is None else time.monotonic() - self._paused_at
-            return self._paused_seconds + running
+            self._measure_idle_time()
+            return self._paused_seconds
+
+    def _measure_idle_time(self) -> None:
+        """Add the time since the last call if the job was idle; note if it is idle now."""
+        now = time.monotonic()
+        if self._idle_since is not None:
+            self._paused_seconds += now - self._idle_since
+        # A wait that the endpoint itself asked for belongs to its speed.
+        is_gone = self.awaited is not None and self.awaited.until is not None
+        self._idle_since = now if self.paused or is_gone else None
 
     def may_continue(self) -> bool:
         """Wait until the job is not paused, then return whether new calls are allowed."""

@@ -158,7 +158,7 @@ class Progress:
     Args:
         state: preparing, running, done, cancelled, stopped (a budget is used up) or failed.
         total, graded, defaulted, failed: numbers of pairs; the defaulted ones are among the graded.
-        seconds: time since the first pair was asked, without pauses.
+        seconds: time since the first pair was asked, without pauses and outages of the endpoint.
         usage: calls, tokens and money.
         message: reason of a failure, or advice for the person.
         remarks: further sentences about how the model was asked; the message includes them.
@@ -273,7 +273,7 @@ class ResultWriter(Generic[Result]):
 
     @property
     def paused_seconds(self) -> float:
-        """How long people paused the job so far."""
+        """How long the job was paused, or waited for an unreachable endpoint, so far."""
         return self.control.paused_seconds - self.paused_before
 
     def add_results(self, results: Sequence[Result]) -> None:
@@ -483,7 +483,7 @@ class BackgroundJob:
         self.name, self.progress = name, progress
 
     def _clock(self) -> float:
-        """Return the seconds on a monotonic clock, without pauses."""
+        """Return the seconds on a monotonic clock, without pauses and outages."""
         return time.monotonic() - self.control.paused_seconds
 
     @property

@@ -179,7 +179,8 @@ def end_job(
     """Record how a job ended; return whether it had not ended before.
 
     Args:
-        paused_seconds: how long people paused it; the request keeps it if it is above 0.
+        paused_seconds: how long it was paused, or waited for an unreachable endpoint; the request
+            keeps it if it is above 0.
     """
     if paused_seconds:
         cursor.execute(

@@ -618,5 +618,7 @@ def test_pauses_grow_to_a_limit_and_last_try_is_at_deadline() -> None:
     assert sum(tries) == HOUR
     assert max(tries) == LONGEST_PAUSE
     assert isinstance(control.awaited, AwaitedEndpoint)
+    outage = control.paused_seconds
     absence.end_on_answer()
     assert control.awaited is None and not absence.is_waiting
+    assert 0 < outage < control.paused_seconds == control.paused_seconds

@@ -310,15 +310,16 @@ class Outage:
         next_try, until = (
             wall + timedelta(seconds=at - now) for at in (self._next_try, self._until)
         )
-        self.control.awaited = AwaitedEndpoint(problem, next_try, until)
-        self.report(f"the job {self.control.awaited}")
+        awaited = AwaitedEndpoint(problem, next_try, until)
+        self.control.set_awaited(awaited)
+        self.report(f"the job {awaited}")
         return None
 
     def asked_to_wait(self, problem: str, seconds: float) -> None:
         """Show that the endpoint itself named the time of the next attempt."""
         if seconds >= WORTH_SAYING and not self.is_waiting:
-            self.control.awaited = AwaitedEndpoint(
-                problem, datetime.now() + timedelta(seconds=seconds)
+            self.control.set_awaited(
+                AwaitedEndpoint(problem, datetime.now() + timedelta(seconds=seconds))
             )
 
     def end_on_answer(self) -> None:
@@ -329,7 +330,7 @@ class Outage:
 
     def end(self) -> None:
         """Stop waiting."""
-        self.control.awaited = None
+        self.control.set_awaited(None)
         self._until = None
 
     def given_up(self, what: str, last: str) -> GradingError:
