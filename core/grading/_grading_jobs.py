@@ -259,7 +259,6 @@ def send_batches(
     version = check_version(project, request.bank_version)
     control = _batch_control(project, grader, request_record(request), report)
     if pairs := ordered_pairs(project, grader, version, request.scope):
-        check_again(project, grader, author, control)
         asked = request_record(request) | {
             "bank_version": version,
             "batch": True,
@@ -275,6 +274,7 @@ def send_batches(
                 cursor, author, "start job", job=job, grader=grader.spec.name, pairs=len(pairs)
             )
         try:
+            check_again(project, grader, author, control)
             outcomes = _learn_dialect(project, grader, pairs, control)
             ReplyImport(project, grader, author, job).store_results(
                 outcomes, control.usage if control.usage.calls else None
@@ -291,6 +291,8 @@ def send_batches(
                 request.batch_size or MOST_CALLS,
             )
         except GradingError as error:
+            # The drift watch and the call about one pair may cost money.
+            project.write(partial(record_usage, job=job, usage=control.usage))
             project.write(partial(end_job, job=job, state="failed", message=str(error)))
             raise
     return [job.key for job in waiting_jobs(project, grader.spec)]

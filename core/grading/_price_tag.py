@@ -152,8 +152,9 @@ def price_of_pairs(project: Project, grader: Grader, pairs: Sequence[Pair]) -> P
     cost = None if price is None else price.cost_of(*total)
     batch_cost = None
     if price is not None and cost is not None and is_remote(grader):
-        # The first call has the full price.
-        batch_cost = cost * (price.batch + (1 - price.batch) / max(round(calls * scale), 1))
+        # The drift watch and the first call have the full price.
+        alone = sentinels / (len(pairs) + sentinels) + 1 / max(round(calls * scale), 1)
+        batch_cost = cost * (price.batch + (1 - price.batch) * min(alone, 1))
     return PriceTag(
         len(pairs),
         round(calls * scale),

@@ -9,12 +9,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exam_workbench.bank import find_grader, flip_rates, grader_drift, make_named, remember_settings, robustness_note
+from exam_workbench.bank import (
+    find_grader,
+    flip_rates,
+    grader_drift,
+    make_named,
+    remember_settings,
+    robustness_note,
+    set_price,
+)
 from exam_workbench.errors import GradingError
-from exam_workbench.graders import CHANGES, Control, Grader, make_grader
+from exam_workbench.graders import CHANGES, Control, Grader, Price, make_grader
 from exam_workbench.graders._reading.injections import INJECTIONS, NEUTRAL
-from exam_workbench.grading import Request, price_tag, probe_grader, run_job, watch_grader, write_missing
+from exam_workbench.grading import (
+    Request,
+    price_tag,
+    probe_grader,
+    run_job,
+    send_batches,
+    watch_grader,
+    write_missing,
+)
 from exam_workbench.grading._grader_checks import check_again
+from exam_workbench.jobs import find_jobs
 from exam_workbench.measures._means_and_tests import DRIFT_ALARM, drift_evidence, noise_bound
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -49,23 +66,35 @@ def graded(project: Project, server: EndpointServer) -> Grader:
     return grader
 
 
-def test_model_change_stops_the_job_until_renewed(filled: Project, server: EndpointServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("batch", [False, True])
+def test_model_change_stops_the_job_until_renewed(
+    filled: Project, server: EndpointServer, tmp_path: Path, batch: bool
+) -> None:
     grader = graded(filled, server)
     before = filled.rows("FROM grades ORDER BY ALL")
     found = watch_grader(filled, grader, "ann", Control(), pairs=40)
     assert (found.pairs, found.changed, found.checks) == (40, 0, [])
     assert filled.rows("FROM grades ORDER BY ALL") == before
     import_bank(filled, [Question("q1/new", "q1", "And what else of q1?")])
+    set_price(filled, "m", Price(100.0, 100.0), "ann")
     tag = price_tag(filled, grader, 2)
     asked = len(server.seen)
     assert run_job(filled, grader, Request(), "ann").state == "done"
     assert (tag.pairs, tag.calls, tag.sentinels) == (9, len(server.seen) - asked, 10)
+    # The repeated pairs and the first call are not in a batch.
+    assert tag.batch_cost == pytest.approx((tag.cost or 0) * (11 + 8 / 2) / 19) > 0
     found = grader_drift(filled, grader.spec)
     assert found is not None and [(one.asked, one.changed) for one in found.checks] == [(10, 0)]
     server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
     import_bank(filled, [Question("q2/new", "q2", "And what else of q2?")])
-    ended = run_job(filled, grader, Request(), "ann")
-    assert (ended.state, ended.graded) == ("failed", 0)
+    if batch:
+        with refusal("grader-drifted", kind=GradingError):
+            send_batches(filled, grader, Request(batch=True), "ann")
+    else:
+        run_job(filled, grader, Request(), "ann")
+    ended = find_jobs(filled, "grading")[0]
+    # The calls of the watch are billed.
+    assert (ended.state, ended.done, ended.calls) == ("failed", 0, 10)
     found = grader_drift(filled, grader.spec)
     # The change may affect the grades since the last quiet check.
     assert found is not None and found.alarm is not None and found.suspect == 9
