@@ -747,6 +747,7 @@ def jobs_outcome(project: Project, keys: list[int]) -> Progress:
         sum(job.total for job in ended),
         sum(job.done for job in ended),
         sum(job.failed for job in ended),
+        project.value("SELECT count(*) FROM grades WHERE defaulted AND job_key IN ?", [keys]),
         message=message,
         usage=reduce(Usage.plus, map(job_usage, ended), NOTHING_USED),
         remarks=message,

@@ -62,8 +62,9 @@ class ReplyImportResult:
     Args:
         graded: pairs that got a rating; the defaulted ones are among them.
         defaulted: pairs with a default rating, because the model gave none.
-        failed: pairs that were asked without a usable reply.
+        failed: pairs that were asked without a usable reply, for the first time.
         known: pairs that had a grade before.
+        failed_again: pairs that failed before, without a usable reply now either.
         unanswered: calls without an answer; they may be asked again.
         unfinished: pairs that need another call in addition to these answers.
         unmatched: answers that match no call of this grader.
@@ -75,6 +76,7 @@ class ReplyImportResult:
     defaulted: int = 0
     failed: int = 0
     known: int = 0
+    failed_again: int = 0
     unanswered: int = 0
     unfinished: int = 0
     unmatched: int = 0
@@ -123,6 +125,7 @@ class ReplyImport:
         outcomes: list[Outcome] = []
         usage = self.taken.usage
         fresh = [pair for pair in pair_replies if pair not in graded]
+        failed_again = 0
         for pair, played, _ in replay_pairs(
             self.project, self.grader, fresh, pair_replies, self.key
         ):
@@ -130,6 +133,7 @@ class ReplyImport:
                 continue
             del self.waiting[pair]
             if played.grade.rating is None and pair in failed:
+                failed_again += 1
                 continue
             outcomes.append((*pair, played.grade))
             usage = usage.plus(
@@ -140,6 +144,7 @@ class ReplyImport:
             self.taken,
             unanswered=self.taken.unanswered + len(replies) - len(answered),
             known=self.taken.known + len(graded),
+            failed_again=self.taken.failed_again + failed_again,
             usage=usage,
         )
         self.store_results(outcomes)
@@ -158,6 +163,7 @@ class ReplyImport:
         self.taken = replace(
             self.taken,
             known=self.taken.known + len(graded),
+            failed_again=self.taken.failed_again + len(outcomes) - len(graded) - len(fresh),
             usage=self.taken.usage.plus(used) if fresh else self.taken.usage,
         )
         self.store_results(fresh)

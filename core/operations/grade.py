@@ -309,6 +309,7 @@ def ingest(
             )
     further = {
         "Default ratings, because the model gave no number": taken.defaulted,
+        "Failed again, like at an earlier attempt": taken.failed_again,
         "Unanswered calls, to write again with exam plan -o FILE": taken.unanswered,
         (
             "Pairs that need a follow-up call, to write with exam plan -o FILE --after ANSWERS"
@@ -495,11 +496,16 @@ def _follow_batches(
     result = {
         "state": final.state,
         "graded": final.graded,
+        "defaulted": final.defaulted,
         "failed": final.failed,
         **asdict(final.usage),
     }
     return Output(result).note(
-        f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed.", final.message
+        f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed.",
+        f"Default ratings, because the model gave no number: {final.defaulted:,}."
+        if final.defaulted
+        else None,
+        final.message,
     )
 
 

@@ -271,6 +271,7 @@ def test_parquet_files_accept_plain_text_answers(made: Callable[..., Project], t
     rows[-1] |= {"answer": None, "error": "out of memory"}
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "shard.parquet")
     assert take(project, grader, tmp_path / "shard.parquet").failed == 1
+    assert take(project, grader, tmp_path / "shard.parquet").failed_again == 1
     assert set(grades(project)) < set(grades(other))
 
 
@@ -675,9 +676,11 @@ def test_rest_of_answers_is_imported_if_one_file_is_gone(
     grader = batch_rater(server)
     # Of the files after that of the calls, the second has the errors.
     shelf.plans, shelf.gone = [Plan(expires_after=3)], {"file-3"}
-    start(project, grader, most=50)
+    server.behave = lambda seen: chat("I would say that it is relevant")
+    keys = start(project, grader, most=50)
     carry_on(project, grader)
-    assert (find_jobs(project)[0].state, grading.make_plan(project, grader.spec, 1).known) == ("done", 4)
+    final = grading.jobs_outcome(project, keys)
+    assert (final.state, final.graded, final.defaulted) == ("done", 4, 4)
 
 
 def test_changed_endpoint_is_asked_about_its_fields_again(
