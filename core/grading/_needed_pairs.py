@@ -400,7 +400,10 @@ def ordered_pairs(
 def trial_pairs(
     project: Project, spec: GraderSpec, drafted: Sequence[Question]
 ) -> list[list[tuple[int, int]]]:
-    """Return the ungraded pairs of wordings that may not be in the bank yet, one list per query.
+    """Return the pairs without a grade of wordings that may not be in the bank yet, one list per
+    query.
+
+    Failed pairs are included: no other command can retry those of an unsaved wording.
 
     Args:
         drafted: questions of any wording; those that the grader cannot grade are skipped.

@@ -243,7 +243,7 @@ class BatchEndpoint:
                 403: "Check the permissions of the key.",
                 404: (
                     f"Check that {self.endpoint.base_url} supports files and batches. If not,"
-                    " grade without --batch."
+                    " grade without --batch, and end open batches: exam batch cancel"
                 ),
             }
             hint = hints.get(
