@@ -76,8 +76,8 @@ def words_of(text: str | None, answer_key: str | None, choices: Sequence[str]) -
 
 
 def items_by_words(cursor: Cursor, query_ids: Sequence[str] | None = None) -> dict[Words, str]:
-    """Return the ids of the items of the bank by their words, with and without keys; the first id
-    of equal items.
+    """Return the ids of the items of the bank by their words, with and without keys; the first
+    active id of equal items.
 
     Args:
         query_ids: only items of these queries; None for all.
@@ -85,7 +85,7 @@ def items_by_words(cursor: Cursor, query_ids: Sequence[str] | None = None) -> di
     items = [item for item in latest_questions(cursor) if item.kind == "choice"]
     ids = {
         words: item.question_id
-        for item in reversed(items)
+        for item in sorted(reversed(items), key=lambda item: item.active)
         if (query_ids is None or item.query_id in query_ids)
         and (words := words_of(item.text, item.answer_key, item.choices)) is not None
     }
@@ -117,8 +117,8 @@ def write_exam_items(
         Numbers of things written.
 
     Raises:
-        InputError: the name of the query is invalid, or a retrieval with other content has the same
-            name.
+        InputError: the name of the query is invalid, an item has another key in the bank, or a
+            retrieval with other content has the same name.
     """
     query = query_id or EXAM_QUERY
     check_new(cursor, "query", [query])
@@ -126,21 +126,20 @@ def write_exam_items(
     made = take_queries(
         cursor, [Query(query, "Exam" if stem == EXAM_QUERY else f"Exam {stem}")], False, keeper
     )
-    banked = items_by_words(cursor, [query, EXAM_QUERY])
-    by_id = {
-        banked.get(words_of(item.question, item.key, item.choices) or ("", None, ()))
-        or item_id(query, item.question, item.choices): item
-        for item in items
-    }
+    by_id = _name_items(cursor, items, query, file)
     texts = [
         *(item.documentation for item in items if item.documentation is not None),
         *(text for item in items for contexts in item.retrieved.values() for text in contexts),
     ]
     names = _name_texts(cursor, dict.fromkeys(texts))
     passages = add_passages(cursor, [Passage(name, text) for text, name in names.items()], keeper)
-    banked_texts = {question.question_id: question.text for question in latest_questions(cursor)}
     # Answers without their exam leave items that have no words yet.
-    new = {key: item for key, item in by_id.items() if banked_texts.get(key) is None}
+    known = {
+        question.question_id: question.active
+        for question in latest_questions(cursor)
+        if question.text is not None
+    }
+    new = {key: item for key, item in by_id.items() if key not in known}
     if len(new) < len(by_id):
         report.remark(
             file,
@@ -148,6 +147,14 @@ def write_exam_items(
             "item-known",
             "an item is already in the question bank and stays unchanged",
             len(by_id) - len(new),
+        )
+    if retired := [key for key in by_id if not known.get(key, True)]:
+        report.remark(
+            file,
+            None,
+            "item-retired",
+            f"{how_many(len(retired), 'items')} retired in the question bank stay retired:"
+            f" {first_few(retired)}; to restore an item: exam bank edit ITEM --active",
         )
     questions = [
         Question(key, query, item.question, "choice", answer_key=item.key, choices=item.choices)
@@ -181,6 +188,41 @@ def write_exam_items(
         **({"retrievals": contexts} if contexts else {}),
         **({"bank version": version} if version else {}),
     }
+
+
+def _name_items(
+    cursor: Cursor, items: Sequence[ExamItem], query: str, file: str
+) -> dict[str, ExamItem]:
+    """Return items by the id of the item of the bank with the same words, else by an id derived
+    from their words.
+
+    Raises:
+        InputError: the bank or the files have the same item with another key.
+    """
+    named: dict[str, ExamItem] = {}
+    ids = items_by_words(cursor, [query, EXAM_QUERY])
+    keyed = {
+        (text, choices): (name, key)
+        for (text, key, choices), name in items_by_words(cursor, [query]).items()
+        if key is not None
+    }
+    for item in items:
+        words = words_of(item.question, item.key, item.choices) or ("", None, ())
+        text, key, choices = words
+        name = ids.get(words)
+        if name is None:
+            name = item_id(query, item.question, item.choices)
+            same, other = keyed.setdefault((text, choices), (name, key))
+            if other != key:
+                raise InputError(
+                    "item-words-differ",
+                    f"Item {same} of {file} has two keys: {key!r}, {other!r}.",
+                    "Correct the file, or the key in the question bank: exam bank edit ITEM"
+                    " --answer-key KEY. Or import the exam under another name: exam import exam"
+                    " FILE --name NAME.",
+                )
+        named[name] = item
+    return named
 
 
 def _name_texts(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:

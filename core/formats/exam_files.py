@@ -109,7 +109,7 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
         if not report.count:
             report.refuse(source.name, None, refused.code, str(refused))
         return []
-    items: dict[tuple[str, tuple[str, ...]], ExamItem] = {}
+    items: dict[tuple[str, tuple[str, ...], str], ExamItem] = {}
     for at, content in enumerate(data, 1):
         with report_refusals(report, source.name, None, f"item {at}: "):
             item = _read_item(as_object(content, "not an object"), source.name, report)
@@ -120,7 +120,7 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
                     "no-usable-items",
                     "an item is left out: its right answer is not among its choices",
                 )
-            elif items.setdefault((item.question, item.choices), item) is not item:
+            elif items.setdefault((item.question, item.choices, item.key), item) is not item:
                 report.remark(
                     source.name, None, "duplicate-item", "duplicate item; the first one counts"
                 )

@@ -97,9 +97,18 @@ def test_items_keep_sources_and_different_retrieval_needs_new_name(project: Proj
         assert read_retrieval(cursor, "DPR") == {
             first.question_id: [("foam-1", 2.0), (str(first.source_passage_id), 1.0)]
         }
+    retired = bank.retire_questions([bank.saved_question(project, second.question_id)])
+    bank.save_version(project, retired, "too easy", "ann")
     again = import_files(project, "exam", [source(ITEMS)], "ann")
     assert again.counts == {"items": 2, "new items": 0, "new queries": 0, "new passages": 0}
-    import_files(project, "exam", [source(ITEMS)], "ann")
+    assert [note.code for note in again.notes] == ["item-known", "item-retired"]
+    assert second.question_id in again.notes[1].reason
+    corrected = [ITEMS[0] | {"correct_answer": "D"}]
+    new = ITEMS[1] | {"question": "What is new?"}
+    for content in (corrected, [new, new | {"correct_answer": "wind"}]):
+        with refusal("item-words-differ"):
+            import_files(project, "exam", [source(content)], "ann")
+    assert import_files(project, "exam", [source(corrected)], "ann", Options(source="keys")).counts["new items"] == 1
     other = [ITEMS[0] | {"retrieved_context": {"DPR": ["Foam is foam."]}}]
     with refusal("retrieval-differs"):
         import_files(project, "exam", [source(other)], "ann")
