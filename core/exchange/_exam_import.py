@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -252,13 +252,13 @@ def _store_retrievals(
     author: str,
 ) -> int:
     """Store retrieved contexts as retrievals and return how many are new. Existing ones with the
-    same rankings stay.
+    same passages in the same order stay, since an exam has no scores.
 
     Raises:
-        InputError: a retrieval exists with other rankings.
+        InputError: a retrieval exists with other rankings of these items.
     """
     rankings = nest_triples(
-        (retriever, key, _score_by_rank(list(dict.fromkeys(names[text] for text in texts))))
+        (retriever, key, list(dict.fromkeys(names[text] for text in texts)))
         for key, item in items.items()
         for retriever, texts in item.retrieved.items()
         if texts
@@ -267,20 +267,26 @@ def _store_retrievals(
     for retriever, ranking in rankings.items():
         name = retriever if exam is None else f"{exam} {retriever}"
         existing = read_retrieval(cursor, name)
-        if existing and existing != ranking:
+        if not existing:
+            put_retrieval(cursor, name, file, _score_by_rank(ranking), author)
+            written += 1
+        elif any(
+            [passage for passage, _ in existing.get(key, ())] != passages
+            for key, passages in ranking.items()
+        ):
             raise InputError(
                 "retrieval-differs",
                 f"Retrieval '{name}' already exists with other rankings.",
-                "Import the exam under another name (--source NAME).",
+                "Import the exam under another name: exam import exam FILE --name NAME.",
             )
-        if not existing:
-            put_retrieval(cursor, name, file, ranking, author)
-            written += 1
     return written
 
 
-def _score_by_rank(passages: Sequence[str]) -> list[tuple[str, float]]:
-    return [(passage, float(len(passages) - at)) for at, passage in enumerate(passages)]
+def _score_by_rank(ranking: Mapping[str, Sequence[str]]) -> dict[str, list[tuple[str, float]]]:
+    return {
+        key: [(passage, float(len(passages) - at)) for at, passage in enumerate(passages)]
+        for key, passages in ranking.items()
+    }
 
 
 def write_answers(

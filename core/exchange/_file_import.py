@@ -929,7 +929,7 @@ IMPORTERS: dict[str, Importer[Any]] = {
             into.keeper,
             into.author,
         ),
-        frozenset({"passages", "passage_texts"}),
+        frozenset({"passages", "passage_texts", "retrieved"}),
     ),
     "graded": Importer(_read_graded_files, _write_graded, LARGE),
     "runs": Importer(

@@ -325,10 +325,13 @@ def test_exam_and_answers_round_trip(project: Project, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         answers_csv(project)
     with project.transaction() as cursor:
-        put_retrieval(cursor, "bm25", "file", {first.question_id: [("p2", 2.0), ("p1", 1.0)]}, "ann")
+        put_retrieval(cursor, "bm25", "file", {first.question_id: [("p2", 0.7), ("p1", 0.1)]}, "ann")
     add_student(project, Plan("longest", name="long"), "ann")
     sit_by_rules(project, "ann", lambda _: None)
     written, table = exam_json(project), answers_csv(project)
+    for preview in (True, False):
+        again = import_files(project, "exam", [Source("exam.json", data=written.encode())], "ann", preview=preview)
+        assert again.counts == {"items": 5, "new items": 0, "new queries": 0, "new passages": 0}
     fresh = new_project(tmp_path / "fresh.duckdb")
     import_files(fresh, "exam", [Source("exam.json", data=written.encode())], "ann")
     facts = [
