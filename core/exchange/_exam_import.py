@@ -485,7 +485,7 @@ def write_generated(
             "answers-made-here",
             f"Generator '{name}' answers queries in this project, so its answers"
             " cannot be imported.",
-            "Give the model of this file another name (--source).",
+            "Give the model of this file another name (--name).",
         )
     keys = _query_text_keys(cursor, [item.query_id for item in read], file)
     key = put_answer_model(
@@ -524,7 +524,7 @@ def write_generated(
             "answers-differ",
             f"{file} changes {how_many(len(others), 'answers')} that generator"
             f" '{name}' already has.",
-            "Stored answers cannot change. Give the model of this file another name (--source).",
+            "Stored answers cannot change. Give the model of this file another name (--name).",
         )
     return {"answers": len(answers), "new answers": add_generated(cursor, key, answers, None)}
 
