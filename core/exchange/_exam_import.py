@@ -40,6 +40,7 @@ from ..records import (
     AnswerModel,
     Generated,
     ReplacedDataKeeper,
+    ReplacedObject,
     add_answers,
     add_generated,
     add_passages,
@@ -349,24 +350,47 @@ def write_answers(
     return counts | version
 
 
-def write_factors(cursor: Cursor, read: Sequence[Factors], author: str) -> dict[str, int]:
+def write_factors(
+    cursor: Cursor, read: Sequence[Factors], keeper: ReplacedDataKeeper, author: str
+) -> dict[str, int]:
     """Write the components of examinees, and add examinees that the project lacks.
+
+    Args:
+        keeper: gets a note of examinees with changed components. Components read from an
+            examinee's name may change without a note.
 
     Returns:
         Numbers of examinees, of new examinees, and of new components.
     """
-    before = {student.name: student.key for student in students_of(cursor)}
-    stated: dict[int, dict[str, str]] = {}
-    new = 0
-    for name, levels in ((name, levels) for file in read for name, levels in file.items()):
-        if name not in before:
-            before[name] = put_student(cursor, external_examinee(name), author)
-            new += 1
-        stated.setdefault(before[name], {}).update(levels)
+    before = {student.name: student for student in students_of(cursor)}
+    stated: dict[str, dict[str, str]] = {}
+    for name, levels in (pair for file in read for pair in file.items()):
+        stated.setdefault(name, {}).update(levels)
+    lacking = {name: external_examinee(name) for name in stated if name not in before}
+    keys = {name: put_student(cursor, student, author) for name, student in lacking.items()} | {
+        name: student.key for name, student in before.items()
+    }
+    changed = [
+        name
+        for name, levels in stated.items()
+        if name in before
+        and any(
+            before[name].factors.get(factor, level)
+            not in (level, factors_in_name(name).get(factor))
+            for factor, level in levels.items()
+        )
+    ]
+    if changed:
+        number = len(changed)
+        keeper.not_kept.append(
+            ReplacedObject("components", first_few(changed), number, number, number)
+        )
     return {
         "students": len(stated),
-        "new students": new,
-        "new components": state_factors(cursor, stated, author),
+        "new students": len(lacking),
+        "new components": state_factors(
+            cursor, {keys[name]: levels for name, levels in stated.items()}, author
+        ),
     }
 
 

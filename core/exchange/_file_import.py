@@ -335,7 +335,7 @@ def _write_group(
             refresh_pool(cursor)
     report.raise_if_refused(_MEND)
     changed = keeper.discard_unchanged()
-    replaced = tuple(one for _, _, one in changed)
+    replaced = (*keeper.not_kept, *(one for _, _, one in changed))
     detail = {"files": files, "counts": counts} | (
         {"replaced": list(map(str, replaced))} if replaced else {}
     )
@@ -361,10 +361,12 @@ def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> 
         going = [replaced for result in results for replaced in result.replaced]
         files = first_few([name for result in results for name in result.files])
         apart = any(item.kind in ("judgments", "leaderboard") for item in going)
+        kept = any(item.kind != "components" for item in going)
         raise InputError(
             "would-replace",
             f"{files}: this import would replace {first_few(going, '; ')}. Nothing was imported.",
-            "To replace anyway, add --replace. You can restore the earlier version later."
+            "To replace anyway, add --replace."
+            + (" You can restore the earlier version later." if kept else "")
             + (" To keep both, import under another name (--source)." if apart else ""),
         )
 
@@ -960,7 +962,7 @@ IMPORTERS: dict[str, Importer[Any]] = {
     "lm-eval": _make_answers_importer(lambda *given: [read_samples(*given)]),
     "students": Importer(
         lambda sources, report, *_: [read_factors(source, report) for source in sources],
-        lambda into, read: write_factors(into.cursor, read, into.author),
+        lambda into, read: write_factors(into.cursor, read, into.keeper, into.author),
         NOTHING_LARGE,
     ),
     "answers": _make_named_importer(

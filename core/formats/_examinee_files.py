@@ -238,7 +238,8 @@ def read_factors(source: Source, report: Report) -> Factors:
     Args:
         source: CSV or TSV. The header names the factors after the column of examinees. Every other
             line is an examinee with its level of each factor, empty if unknown.
-        report: receives refused lines.
+        report: receives refused lines. A table of 1 and 0 without a usual factor is refused,
+            because it has answers.
     """
 
     def levels_of(cells: dict[str, str], number: int) -> dict[str, str]:
@@ -252,7 +253,19 @@ def read_factors(source: Source, report: Report) -> Factors:
             levels["retrieval"] = usual
         return levels
 
-    return read_students(source, report, _factor_names, levels_of)
+    examinees = read_students(source, report, _factor_names, levels_of)
+    cells = {cell for levels in examinees.values() for cell in levels.items()}
+    if cells and all(
+        level in VERDICTS and factor not in ALIASES.values() for factor, level in cells
+    ):
+        report.refuse(
+            source.name,
+            None,
+            "not-components",
+            "all cells are 1 or 0, so these are answers; import them with exam import"
+            " responses-matrix, or write levels as words such as yes and no",
+        )
+    return examinees
 
 
 def _factor_names(cells: Sequence[str]) -> list[str]:

@@ -132,7 +132,8 @@ def import_(
     """Import files. If a line is invalid, nothing is imported.
 
     Existing judgments, runs, leaderboards, responses, gold passages and texts with the same names
-    are replaced only with --replace. exam activity restore restores them.
+    are replaced only with --replace. exam activity restore restores them. Changed components of
+    examinees also need --replace; to restore them, import the earlier ones.
 
     You can name several files of runs or qrels at once. Several files of leaderboards become one
     leaderboard with --source. An exported project becomes a new project.

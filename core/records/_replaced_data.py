@@ -91,8 +91,9 @@ KINDS: dict[str, _Kind] = {
     "citations": _Kind("{count} response sentences with their citations", ("response_sentences",)),
     "queries": _Kind("the texts of {count} queries: {name}", ("queries",)),
     "passages": _Kind("the texts of {count} passages: {name}", ("passages",)),
+    "components": _Kind("the components of {count} examinees: {name}", ()),
 }
-"""Every kind of object that can be replaced and restored."""
+"""Every kind of object that can be replaced. All but components can be restored."""
 
 _SINGULAR = (
     ("queries", "query"),
@@ -102,6 +103,7 @@ _SINGULAR = (
     ("sentences", "sentence"),
     ("their citations", "its citations"),
     ("the texts", "the text"),
+    ("examinees", "examinee"),
 )
 
 _RESTS = (
@@ -167,6 +169,8 @@ class ReplacedDataKeeper:
 
     cursor: Cursor
     _kept: dict[tuple[str, int | None], tuple[int, str]] = field(default_factory=dict, init=False)
+    not_kept: list[ReplacedObject] = field(default_factory=list, init=False)
+    """Replaced objects that cannot be restored."""
 
     def __post_init__(self) -> None:
         self.first_key = self._next_key()

@@ -142,14 +142,16 @@ def test_items_commands_import_list_check_and_retire(tmp_path: Path) -> None:
     opened.close()
 
 
-def take(project: Project, kind: str, folder: Path, preview: bool = False, **files: str) -> Imported:
+def take(
+    project: Project, kind: str, folder: Path, preview: bool = False, replace: bool = False, **files: str
+) -> Imported:
     """Write texts to files of the given names and import them."""
     sources = []
     for name, text in files.items():
         path = folder / f"{name}.{'jsonl' if kind == 'lm-eval' else 'csv'}"
         path.write_text(text)
         sources.append(Source.from_path(path))
-    return import_files(project, kind, sources, "ann", preview=preview)
+    return import_files(project, kind, sources, "ann", Options(replace=replace), preview)
 
 
 def test_response_matrix_adds_unknown_items(project: Project, tmp_path: Path) -> None:
@@ -200,7 +202,14 @@ def test_samples_match_items_by_wording(project: Project, tmp_path: Path) -> Non
 def test_components_are_imported_before_or_after_answers(project: Project, tmp_path: Path) -> None:
     put_exam(project, 2)
     add_student(project, Plan("random", name="chance"), "ann")
-    counts = take(project, "students", tmp_path, c="student,llm,size\nchance,dice,none\nx,llama,7\n").counts
+    text = "student,llm,size\nchance,dice,none\nx,llama,7\n"
+    (shown,) = take(project, "students", tmp_path, preview=True, c=text).replaced
+    assert (shown.kind, shown.name, shown.gone) == ("components", "chance", 1)
+    with refusal("would-replace", "chance", "--replace"):
+        take(project, "students", tmp_path, c=text)
+    with refusal("not-components", kind=FileError):
+        take(project, "students", tmp_path, c="student,i1\nchance,1\n")
+    counts = take(project, "students", tmp_path, replace=True, c=text).counts
     assert counts == {"students": 2, "new students": 1, "new components": 4}
     take(project, "responses-matrix", tmp_path, m="student,i1\nx,1\n")
     assert examinee_responses(project).factors == {

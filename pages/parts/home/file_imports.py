@@ -307,7 +307,7 @@ def _confirm_replacing(replaced: list[str]) -> bool:
     return st.checkbox(
         "Replace this content",
         key=f"replace {replaced}",
-        help="You can restore the replaced content on the Activity screen.",
+        help="You can restore the replaced content on the Activity screen, except components.",
     )
 
 
