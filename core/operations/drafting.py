@@ -43,13 +43,16 @@ def _model_options(
         Option(help="Environment variable with the endpoint's API key (default: by the address)."),
     ] = None,
 ) -> dict[str, str]:
-    given = {
-        "model": model,
-        "back_end": back_end,
-        "base_url": base_url,
-        "key_variable": key_variable,
+    return {
+        name: value
+        for name, value in (
+            ("model", model),
+            ("back_end", back_end),
+            ("base_url", base_url),
+            ("key_variable", key_variable),
+        )
+        if value
     }
-    return {name: value for name, value in given.items() if value}
 
 
 ModelOptions = Annotated[dict[str, str], GatheredOptions(_model_options)]
@@ -505,8 +508,12 @@ def item_categories(
 ) -> Output:
     """Count active items by Bloom level and question type. An item may have several."""
     if keywords is not None or usual_keywords:
-        text = None if keywords is None else read_text_file(keywords)
-        exams.set_keywords(project, text, current_author(), str(keywords))
+        exams.set_keywords(
+            project,
+            None if keywords is None else read_text_file(keywords),
+            current_author(),
+            str(keywords),
+        )
     found = [item for item in exams.exam_items(project, query_id) if item.active]
     by = exams.categorize_items(project, found, whole_word)
     rows = []
@@ -607,11 +614,14 @@ def generate_exam_items(
             return Output(asdict(tag)).note(
                 f"Planned: {how_many(tag.pairs, 'passages')}{price_words(tag)}."
             )
-        control = begin_drafting(
-            project, drafter, jobs.Caps(max_calls=max_calls, max_cost=max_cost, patience=patience)
-        )
+        caps = jobs.Caps(max_calls=max_calls, max_cost=max_cost, patience=patience)
         report = exams.generate_items(
-            project, drafter, current_author(), wanted, control, progress_watcher("passages")
+            project,
+            drafter,
+            current_author(),
+            wanted,
+            begin_drafting(project, drafter, caps),
+            progress_watcher("passages"),
         )
     rest = f" Limit reached; {how_many(report.stopped, 'passages')} left." if report.stopped else ""
     output = Output(asdict(report)).note(
@@ -707,8 +717,8 @@ def retire(
 
     To undo a saved change, restore an earlier bank version.
     """
-    gone = exams.retire_exam_items(project, item_ids, current_author())
-    return _save_items(project, [q.question_id for q in gone], "retired", note)
+    exams.retire_exam_items(project, item_ids, current_author())
+    return _save_items(project, list(dict.fromkeys(item_ids)), "retired", note)
 
 
 @operation("items import", act="import files")
@@ -722,9 +732,13 @@ def import_(
     ] = False,
 ) -> Output:
     """Import an exam.json: items, sources and retrieved contexts. Same as exam import exam."""
-    options = exchange.Options(source=None if query_id == EXAM_QUERY else query_id)
     done = exchange.import_files(
-        project, "exam", [formats.Source.from_path(file)], current_author(), options, preview
+        project,
+        "exam",
+        [formats.Source.from_path(file)],
+        current_author(),
+        exchange.Options(source=None if query_id == EXAM_QUERY else query_id),
+        preview,
     )
     return (
         Output({"counts": done.counts, "notes": [str(note) for note in done.notes]})
@@ -779,10 +793,14 @@ def set_(
 def _save_items(project: Project, ids: Sequence[str], what: str, note: str | None) -> Output:
     """Save the drafts of items if there is a note, and return the result."""
     version = bank.save_drafts(project, current_author(), note) if note is not None else None
-    saved = f" and saved as bank version {version}."
-    unsaved = ", not saved yet. To save: exam bank save --note NOTE"
+    if version is not None:
+        state = f" and saved as bank version {version}."
+    elif bank.list_drafts(project, current_author()).keys().isdisjoint(ids):
+        state = ". Nothing to save: the question bank already has this."
+    else:
+        state = ", not saved yet. To save: exam bank save --note NOTE"
     return Output({"items": list(ids), "version": version}).note(
-        f"{how_many(len(ids), 'items')} {what}{unsaved if version is None else saved}"
+        f"{how_many(len(ids), 'items')} {what}{state}"
     )
 
 

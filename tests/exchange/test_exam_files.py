@@ -125,7 +125,7 @@ def test_items_commands_import_list_check_and_retire(tmp_path: Path) -> None:
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(cli, ["items", *arguments, "--project", str(path)], catch_exceptions=False)
         assert result.exit_code == 0, result.output
-        return result.stdout
+        return result.output if arguments[0] == "retire" else result.stdout
 
     assert "new items: 2" in run("import", str(tmp_path / "exam.json"))
     listed = json.loads(run("list", "--json"))["items"]
@@ -133,94 +133,84 @@ def test_items_commands_import_list_check_and_retire(tmp_path: Path) -> None:
     lines = [line.split("\t") for line in run("check").splitlines()]
     assert len(lines) == 3 and {len(line) for line in lines} == {len(lines[0])} and lines[0][0] == "item"
     run("set", listed[0]["question_id"], "--topic", "storage", "--bloom", "Applying")
-    run("retire", listed[1]["question_id"], "--note", "too easy")
+    notes = [run("retire", listed[1]["question_id"], *more) for more in ((), ("--note", "too easy"), ("--note", "x"))]
+    assert ["bank save" in note for note in notes] == [True, False, False] and "version 2" in notes[1]
     said = json.loads(run("statistics", "--no-filters", "--json"))
     assert (said["items"], said["retired"], said["topics"]) == (1, 1, {"storage": 1})
     assert json.loads(run("categories", "--json"))["bloom"] == {listed[0]["question_id"]: ["Applying"]}
-    opened = open_project(path)
-    assert [item.active for item in exam_items(opened)] == [True, False]
-    opened.close()
+    assert [item["active"] for item in json.loads(run("list", "--json"))["items"]] == [True, False]
 
 
-def take(
-    project: Project, kind: str, folder: Path, preview: bool = False, replace: bool = False, **files: str
-) -> Imported:
-    """Write texts to files of the given names and import them."""
-    sources = []
-    for name, text in files.items():
-        path = folder / f"{name}.{'jsonl' if kind == 'lm-eval' else 'csv'}"
-        path.write_text(text)
-        sources.append(Source.from_path(path))
+def take(project: Project, kind: str, preview: bool = False, replace: bool = False, **files: str) -> Imported:
+    """Import texts as files of the given names."""
+    form = "jsonl" if kind == "lm-eval" else "csv"
+    sources = [Source(f"{name}.{form}", data=text.encode()) for name, text in files.items()]
     return import_files(project, kind, sources, "ann", Options(replace=replace), preview)
 
 
-def test_response_matrix_adds_unknown_items(project: Project, tmp_path: Path) -> None:
+def test_response_matrix_adds_items_that_get_their_wording_later(project: Project) -> None:
     text = "student,a,b\nx,1,0\ny,,1\n"
-    told = take(project, "responses-matrix", tmp_path, preview=True, m=text)
+    told = take(project, "responses-matrix", preview=True, m=text)
     assert told.counts == {"students": 2, "answers": 3, "new answers": 3, "new items": 2, "bank version": 1}
     assert project.value("SELECT count(*) FROM students") == 0
-    assert take(project, "responses-matrix", tmp_path, m=text).counts == told.counts
+    assert take(project, "responses-matrix", m=text).counts == told.counts
     found = examinee_responses(project)
     assert (found.names, found.items) == (["x", "y"], ["a", "b"])
     assert {(q.query_id, q.kind, q.text) for q in bank.list_questions(project)} == {("exam", "choice", None)}
     # Repeating the import adds nothing; a file with different answers is refused completely.
-    assert take(project, "responses-matrix", tmp_path, m=text).counts["new answers"] == 0
+    assert take(project, "responses-matrix", m=text).counts["new answers"] == 0
     with refusal("answers-differ", "y", "1"):
-        take(project, "responses-matrix", tmp_path, m="student,a,b,c\nz,1,1,1\ny,1,0,1\n")
+        take(project, "responses-matrix", m="student,a,b,c\nz,1,1,1\ny,1,0,1\n")
     assert examinee_responses(project).names == ["x", "y"] and len(bank.list_questions(project)) == 2
-
-
-def test_answers_remain_when_items_get_wording(project: Project, tmp_path: Path) -> None:
-    take(project, "responses-matrix", tmp_path, m="student,a\nx,1\n")
+    # The answers remain when an item gets its wording.
     row = {"question_id": "a", "query_id": "exam", "text": "Which?", "kind": "choice", "choices": ["p", "q"],
            "answer_key": "q"}  # fmt: skip
-    (tmp_path / "bank.jsonl").write_text(json.dumps(row) + "\n")
-    import_files(project, "bank", [Source.from_path(tmp_path / "bank.jsonl")], "ann")
+    import_files(project, "bank", [Source("bank.jsonl", data=json.dumps(row).encode() + b"\n")], "ann")
     assert bank.list_questions(project)[0].text == "Which?"
-    assert examinee_responses(project).correct.tolist() == [[1]]
+    assert examinee_responses(project).correct[0].tolist() == [1, 0]
 
 
-def test_samples_match_items_by_wording(project: Project, tmp_path: Path) -> None:
+def test_samples_match_items_by_wording(project: Project) -> None:
     first, *_ = put_exam(project, 2)
     docs = [
         {"id": "theirs", "question": first.text, "choices": list(first.choices), "gold": 1},
         {"id": "more", "question": "Which else?", "choices": ["p", "q"], "gold": 1},
     ]
     text = "".join(json.dumps({"doc": doc, "resps": [], "acc": 1, "acc_norm": 1}) + "\n" for doc in docs)
-    counts = take(project, "lm-eval", tmp_path, samples_big=text, samples_small=text).counts
+    counts = take(project, "lm-eval", samples_big=text, samples_small=text).counts
     assert counts == {"students": 2, "answers": 4, "new answers": 4, "new items": 1, "bank version": 2}
     found = examinee_responses(project)
     assert (found.names, found.items) == (["big", "small"], ["i1", "i2", "more"])
     assert found.correct[:, [0, 2]].tolist() == [[1, 1], [1, 1]]
     # The same wording with a different key is a different item.
     other = json.dumps({"doc": docs[0] | {"id": "unlike", "gold": 0}, "resps": [], "acc": 1, "acc_norm": 1}) + "\n"
-    assert take(project, "lm-eval", tmp_path, samples_third=other).counts["new items"] == 1
+    assert take(project, "lm-eval", samples_third=other).counts["new items"] == 1
     with refusal("duplicate-student", kind=FileError):
-        take(project, "lm-eval", tmp_path, samples_new=text, new=text)
+        take(project, "lm-eval", samples_new=text, new=text)
 
 
-def test_components_are_imported_before_or_after_answers(project: Project, tmp_path: Path) -> None:
+def test_components_are_imported_before_or_after_answers(project: Project) -> None:
     put_exam(project, 2)
     add_student(project, Plan("random", name="chance"), "ann")
     text = "student,llm,size\nchance,dice,none\nx,llama,7\n"
-    (shown,) = take(project, "students", tmp_path, preview=True, c=text).replaced
+    (shown,) = take(project, "students", preview=True, c=text).replaced
     assert (shown.kind, shown.name, shown.gone) == ("components", "chance", 1)
     with refusal("would-replace", "chance", "--replace"):
-        take(project, "students", tmp_path, c=text)
+        take(project, "students", c=text)
     with refusal("not-components", kind=FileError):
-        take(project, "students", tmp_path, c="student,i1\nchance,1\n")
-    counts = take(project, "students", tmp_path, replace=True, c=text).counts
+        take(project, "students", c="student,i1\nchance,1\n")
+    counts = take(project, "students", replace=True, c=text).counts
     assert counts == {"students": 2, "new students": 1, "new components": 4}
-    take(project, "responses-matrix", tmp_path, m="student,i1\nx,1\n")
+    take(project, "responses-matrix", m="student,i1\nx,1\n")
     assert examinee_responses(project).factors == {
         "model": ["dice", "llama"], "retrieval": ["closed-book", "not stated"], "icl": ["ICL@0", "not stated"],
         "size": ["none", "7"],
     }  # fmt: skip
-    again = take(project, "students", tmp_path, c="student,llm\nx,llama\n").counts
+    again = take(project, "students", c="student,llm\nx,llama\n").counts
     assert again["new components"] == again["new students"] == 0
 
 
-def test_retrieval_is_read_from_examinee_names(project: Project, tmp_path: Path) -> None:
+def test_retrieval_is_read_from_examinee_names(project: Project) -> None:
     put_exam(project, 2)
     names = {
         "gpt-4_open_book": ("gpt-4", "oracle"), "mistral:closed_book": ("mistral", "closed-book"),
@@ -228,30 +218,30 @@ def test_retrieval_is_read_from_examinee_names(project: Project, tmp_path: Path)
         "a_Oracle": ("a", "oracle"), "closedbook": (None, "closed-book"), "b openbook icl1": (None, "oracle"),
         "oracle-7b": (None, None), "notebook": (None, None), "openbookish": (None, None),
     }  # fmt: skip
-    take(project, "students", tmp_path, c="student,model\ngpt-4_open_book,gpt-four\n")
+    take(project, "students", c="student,model\ngpt-4_open_book,gpt-four\n")
     names["gpt-4_open_book"] = ("gpt-four", "oracle")
     text = "student,i1\n" + "".join(f"{name},1\n" for name in names)
-    taken = take(project, "responses-matrix", tmp_path, m=text)
+    taken = take(project, "responses-matrix", m=text)
     assert len(taken.notes) == 7
     factors = {one.name: (one.factors.get("model"), one.factors.get("retrieval")) for one in list_examinees(project)}
     assert factors == names
     # A components file takes precedence over the name, also when answers are imported later.
-    take(project, "students", tmp_path, c="student,retrieval\nmistral:closed_book,dpr\n")
-    take(project, "responses-matrix", tmp_path, m="student,i2\nmistral:closed_book,1\n")
+    take(project, "students", c="student,retrieval\nmistral:closed_book,dpr\n")
+    take(project, "responses-matrix", m="student,i2\nmistral:closed_book,1\n")
     row = json.dumps({"doc": {"id": "i1"}, "resps": [], "acc_norm": 1}) + "\n"
-    take(project, "lm-eval", tmp_path, **{"samples_phi_open_book": row})
+    take(project, "lm-eval", **{"samples_phi_open_book": row})
     retrievals = {one.name: one.factors.get("retrieval") for one in list_examinees(project)}
     assert retrievals["mistral:closed_book"] == "dpr" and retrievals["phi_open_book"] == "oracle"
 
 
-def test_answers_that_conflict_with_project_are_refused(project: Project, tmp_path: Path) -> None:
+def test_answers_that_conflict_with_project_are_refused(project: Project) -> None:
     put_exam(project, 2)
     add_student(project, Plan("random", name="chance"), "ann")
     with refusal("answers-made-here", "chance"):
-        take(project, "responses-matrix", tmp_path, m="student,i1\nchance,1\n")
+        take(project, "responses-matrix", m="student,i1\nchance,1\n")
     bank.save_version(project, [Question("plain", "exam", "Why?")], "more", "ann")
     with refusal("item-without-choices", "plain", "m.csv"):
-        take(project, "responses-matrix", tmp_path, m="student,plain\nx,1\n")
+        take(project, "responses-matrix", m="student,plain\nx,1\n")
 
 
 def samples(*rows: tuple[dict[str, object], int]) -> str:
@@ -266,20 +256,17 @@ def doc(words: str, key: int = 0, **more: object) -> dict[str, object]:
     return {"question": f"Which {words}?", "choices": [f"{words} {one}" for one in "abcd"], "answer": key, **more}
 
 
-def test_answers_to_different_tasks_stay_separate(project: Project, tmp_path: Path) -> None:
+def test_answers_to_different_tasks_stay_separate(project: Project) -> None:
     tasks = {name: samples(*((doc(f"{name} {at}"), at % 2) for at in range(3))) for name in ("arxiv", "devops")}
     for name, text in tasks.items():
-        assert take(project, "lm-eval", tmp_path, **{f"samples_{name}_m": text}).counts["new items"] == 3
+        assert take(project, "lm-eval", **{f"samples_{name}_m": text}).counts["new items"] == 3
     found = examinee_responses(project)
-    assert found.correct.shape == (2, 6)
-    assert [int((row == row).sum()) for row in found.correct] == [3, 3]
+    assert found.correct.shape == (2, 6) and [int((row == row).sum()) for row in found.correct] == [3, 3]
     # Two tasks of one model belong to one examinee.
-    files = []
-    for name, text in tasks.items():
-        path = tmp_path / "out" / "model" / f"samples_{name}_2024-07-01T10-11-12.123456.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        files.append(Source.from_path(path))
+    files = [
+        Source(f"out/model/samples_{name}_2024-07-01T10-11-12.123456.jsonl", data=text.encode())
+        for name, text in tasks.items()
+    ]
     counts = import_files(project, "lm-eval", files, "ann").counts
     assert (counts["new answers"], counts.get("new items")) == (6, None)
     assert examinee_responses(project, ["model"]).correct.tolist() == [[0, 1, 0, 0, 1, 0]]
@@ -289,15 +276,15 @@ def test_answers_to_different_tasks_stay_separate(project: Project, tmp_path: Pa
         import_files(project, "lm-eval", [files[0], files[0]], "ann")
 
 
-def test_item_id_with_different_wording_is_refused(project: Project, tmp_path: Path) -> None:
-    take(project, "lm-eval", tmp_path, samples_a=samples((doc("metal", id="1"), 1)))
+def test_item_id_with_different_wording_is_refused(project: Project) -> None:
+    take(project, "lm-eval", samples_a=samples((doc("metal", id="1"), 1)))
     for other in (doc("colour", id="1"), doc("metal", key=2, id="1")):
         with pytest.raises(InputError) as refusal:
-            take(project, "lm-eval", tmp_path, samples_b=samples((other, 1)))
+            take(project, "lm-eval", samples_b=samples((other, 1)))
         assert "Which metal?" in refusal.value.message and str(other["question"]) in refusal.value.message
     assert examinee_responses(project).names == ["a"]
     # The same wording under a different id is the same item.
-    assert "new items" not in take(project, "lm-eval", tmp_path, samples_c=samples((doc("metal", id="9"), 0))).counts
+    assert "new items" not in take(project, "lm-eval", samples_c=samples((doc("metal", id="9"), 0))).counts
 
 
 @pytest.mark.parametrize("ids", [{}, {"id": "theirs"}])
@@ -308,15 +295,15 @@ def test_exam_and_answers_import_in_any_order(tmp_path: Path, ids: dict[str, str
          "correct_answer": f"{words} {'abcd'[key]}", "documentation": f"Source of {words}"}
         for words, key in (("metal", 1), ("colour", 0), ("sound", 3))
     ])  # fmt: skip
+    files = {
+        "lm-eval": Source("samples_s.jsonl", data=answers.encode()),
+        "exam": Source("exam.json", data=exam.encode()),
+    }
     made = []
     for order in (("lm-eval", "exam"), ("exam", "lm-eval"), ("lm-eval", "exam", "lm-eval", "exam")):
         fresh = new_project(tmp_path / f"{'-'.join(order)}.duckdb")
         for kind in order:
-            file = Source(
-                "samples_s.jsonl" if kind == "lm-eval" else "exam.json",
-                data=(answers if kind == "lm-eval" else exam).encode(),
-            )
-            import_files(fresh, kind, [file], "ann")
+            import_files(fresh, kind, [files[kind]], "ann")
         found = examinee_responses(fresh)
         facts = {item.text: (item.key, item.source_text) for item in exam_items(fresh)}
         right = {item.text: verdict for item, verdict in zip(exam_items(fresh), found.correct[0].tolist(), strict=True)}
@@ -372,10 +359,8 @@ def test_export_writes_leaderboards_exams_and_answers(tmp_path: Path) -> None:
     path = tmp_path / "p.duckdb"
     made = new_project(path)
     put_exam(made, 3)
-    matrix = Source("m.csv", data=b"student,i1,i2\nx,1,0\n")
-    import_files(made, "responses-matrix", [matrix], "ann")
-    board = Source("b.tsv", data=b"run\tAP\na\t0.5\nb\t0.25\n")
-    import_files(made, "leaderboard", [board], "ann")
+    take(made, "responses-matrix", m="student,i1,i2\nx,1,0\n")
+    import_files(made, "leaderboard", [Source("b.tsv", data=b"run\tAP\na\t0.5\nb\t0.25\n")], "ann")
     made.close()
 
     def export(what: str, file: str, *more: str) -> str:
@@ -396,7 +381,6 @@ def test_export_writes_leaderboards_exams_and_answers(tmp_path: Path) -> None:
 def test_matrix_without_header_is_refused(project: Project) -> None:
     for text in ("x,1,0\ny,0,0\n", "x,1\n", "x\t1\t0\t1.0\n"):
         with pytest.raises(FileError):
-            import_files(project, "responses-matrix", [Source("m.csv", data=text.encode())], "ann")
+            take(project, "responses-matrix", m=text)
     # Items may be named 1 and 0.
-    found = import_files(project, "responses-matrix", [Source("m.csv", data=b"student,1,0\nx,1,0\n")], "ann")
-    assert found.counts["new items"] == 2
+    assert take(project, "responses-matrix", m="student,1,0\nx,1,0\n").counts["new items"] == 2
