@@ -28,6 +28,7 @@ from ._source import (
     good_id,
     header_of,
     is_number,
+    number_in,
     open_cells,
     open_lines,
     parse_object,
@@ -631,11 +632,9 @@ def _column_board(
 
 def _cell_number(cell: str, what: str) -> float | None:
     """Return the number in a cell; None if it is empty or nan."""
-    if cell and not is_number(cell):
+    number = number_in(cell or "nan")
+    if number is None or math.isinf(number):
         raise Refused("not-a-number", f"the {what} is {describe_cell(cell)}")
-    number = float(cell or "nan")
-    if math.isinf(number):
-        raise Refused("not-a-number", f"the {what} is {cell!r}, not a finite number")
     return None if math.isnan(number) else number
 
 

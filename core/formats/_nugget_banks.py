@@ -12,7 +12,7 @@ from typing import Any
 from ..text import LONGEST_ID, one_line
 from ..types import Query, Question, Subtopic
 from ._graded_form import OURS
-from ._source import Refused, as_object, first_of, good_id, good_text, is_number, value_of
+from ._source import Refused, as_object, first_of, good_id, good_text, number_in, value_of
 from .query_files import query_of
 
 QUERY_KEYS = ("query_id", "qid", "topic_id", "request_id", "narrative_id")
@@ -81,11 +81,8 @@ def with_weight(importance: Any, remark: Remark) -> dict[str, Any]:
         return {"active": False}
     if not isinstance(importance, str):
         return {"weight": importance}
-    weight = (
-        float(importance)
-        if is_number(importance)
-        else IMPORTANCE.get(importance.lower(), importance)
-    )
+    number = number_in(importance)
+    weight = IMPORTANCE.get(importance.lower(), importance) if number is None else number
     remark("importance-as-weight", f"importance {importance} becomes weight {weight}")
     return {"weight": weight}
 

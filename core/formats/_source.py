@@ -760,13 +760,19 @@ def open_cells(
                 yield number, line, cells_of(line, separator)
 
 
-def is_number(cell: str) -> bool:
-    """Return whether a cell holds a number; nan and inf are numbers here."""
+def number_in(cell: str) -> float | None:
+    """Return the number in a cell, which may be nan or inf; None without a number. Underscores
+    and digits of other scripts, which Python reads, are not numbers in files.
+    """
     try:
-        float(cell)
+        return float(cell) if cell.isascii() and "_" not in cell else None
     except ValueError:
-        return False
-    return True
+        return None
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell holds a number, as `number_in`."""
+    return number_in(cell) is not None
 
 
 def describe_cell(cell: str) -> str:
@@ -775,7 +781,7 @@ def describe_cell(cell: str) -> str:
     return (
         f"{cell[:40]!r}, a number with a decimal comma; use a point"
         if comma
-        else f"{cell[:40]!r}, not a number"
+        else f"{cell[:40]!r}, not a finite number"
     )
 
 

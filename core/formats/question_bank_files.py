@@ -44,8 +44,8 @@ from ._source import (
     first_of,
     good_id,
     good_text,
-    is_number,
     note_unread,
+    number_in,
     open_lines,
     open_rows,
     parse_json,
@@ -426,15 +426,13 @@ def _read_nugget(query_id: str, nugget_id: str, content: object) -> Question:
     fields = dict(content)
     text = good_text(fields.get("text"), "nugget's text").strip()
     value = fields.get("relevance")
-    weight = "1" if value is None else str(value)
-    if isinstance(value, bool) or not is_number(weight) or not 0 <= float(weight) <= MAX_WEIGHT:
+    weight = number_in("1" if value is None else str(value))
+    if weight is None or not 0 <= weight <= MAX_WEIGHT:
         raise Refused(
             "weight-out-of-range",
             f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}",
         )
-    return Question(
-        good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", float(weight)
-    )
+    return Question(good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", weight)
 
 
 def _is_row(line: str) -> bool:
@@ -562,9 +560,10 @@ def _parse_cells(cells: dict[str, str]) -> dict[str, Any]:
     """Return the cells of a CSV row as the values of our JSONL."""
     row: dict[str, Any] = {name: rearm_cell(cell) for name, cell in cells.items()}
     if "weight" in row:
-        if not is_number(row["weight"]):
+        weight = number_in(row["weight"])
+        if weight is None:
             raise Refused("not-a-number", f"the weight is {describe_cell(row['weight'])}")
-        row["weight"] = float(row["weight"])
+        row["weight"] = weight
     if "active" in row:
         row["active"] = YES_NO.get(row["active"].strip().lower(), row["active"])
     if "choices" in row:

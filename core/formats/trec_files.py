@@ -30,6 +30,7 @@ from ._source import (
     good_id,
     header_of,
     is_number,
+    number_in,
     open_cells,
     open_columns,
     open_lines,
@@ -109,8 +110,10 @@ class Layout:
 
 
 def may_be_number(cell: str) -> bool:
-    """Return whether a cell holds a number, or would if its comma were a point."""
-    return is_number(cell.replace(",", ".", 1))
+    """Return whether a cell is meant as a number, even with a decimal comma, underscores or digits
+    of another script, which `number_in` does not read.
+    """
+    return is_number(re.sub(r"\d", "1", cell.replace(",", ".", 1).replace("_", "")))
 
 
 def roles_of(names: Sequence[str]) -> dict[str, int]:
@@ -612,21 +615,15 @@ def write_run(name: str, ranking: Iterable[Ranked], out: TextIO) -> None:
 
 
 def _read_score(text: str) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        raise Refused("not-a-number", f"the score is {describe_cell(text)}") from None
-    if "_" in text or not math.isfinite(score):
-        raise Refused("not-a-number", f"the score {text[:40]!r} is not a finite number")
+    score = number_in(text)
+    if score is None or not math.isfinite(score):
+        raise Refused("not-a-number", f"the score is {describe_cell(text)}")
     return score
 
 
 def _read_rank(text: str) -> float | None:
-    try:
-        rank = float(text)
-    except ValueError:
-        return None
-    return None if math.isnan(rank) else rank
+    rank = number_in(text)
+    return None if rank is None or math.isnan(rank) else rank
 
 
 RUNS = FileKind(

@@ -522,6 +522,10 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         ("runs", GOOD_RUN + "q Q0 x 3 nan tagged\n", ("file:3 not-a-number", "nan")),
         ("runs", GOOD_RUN + "q Q0 x 3 1e999 tagged\n", ("file:3 not-a-number", "1e999")),
         ("runs", GOOD_RUN + "q Q0 x 3 high tagged\n", ("file:3 not-a-number", "high")),
+        ("runs", GOOD_RUN + "q Q0 x 3 １ tagged\n", ("file:3 not-a-number", "１")),
+        ("leaderboard", "run\tAP\na\t1_000\n", ("file:2 not-a-number", "1_000", "AP")),
+        ("bank", "query_id,text,weight\nq,A?,1_0\n", ("file:2 not-a-number", "1_0")),
+        ("bank", '{"q": {"a": {"text": "A?", "relevance": "1_0"}}}', ("file weight-out-of-range", "1_0")),
         (
             "runs",
             GOOD_RUN + f"q Q0 {'x' * 513} 3 0.1 tagged\n",
