@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from ..errors import Report
@@ -27,8 +26,8 @@ from ._source import (
     good_id,
     good_text,
     note_unread,
-    open_lines,
     open_objects,
+    open_records,
     parse_json,
     parse_object,
     parse_pairs,
@@ -128,12 +127,10 @@ def beyond_limits(response: Response, topic: dict[str, Any]) -> list[str]:
 
 
 def _stream_responses(source: Source, report: Report) -> Iterator[Response]:
-    lines = open_lines(source, report, Limits(WHOLE))
-    start, first = next((each for each in lines if each[1].strip()), (0, ""))
-    if first.lstrip().startswith("{") and not _is_row(first):
-        yield from _stream_map(source, report, start, [first, *(rest for _, rest in lines)])
-        return
-    for number, line in chain([(start, first)], lines):
+    start, texts, lines = open_records(source, report, _is_row)
+    if texts:
+        yield from _stream_map(source, report, start, texts)
+    for number, line in lines:
         if line.strip():
             with report_refusals(report, source.name, number):
                 yield _make_response(parse_object(line), source, number, report)

@@ -12,10 +12,11 @@ import os
 import re
 import stat
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Literal, TextIO, cast
@@ -27,7 +28,7 @@ from isal.igzip_lib import IsalError
 
 from ..errors import UNENDED, InputError, Report
 from ..limits import describe_exceeded, read_limit
-from ..text import LONGEST_ID, fault_of_id, quote_name
+from ..text import LONGEST_ID, fault_of_id, first_few, quote_name
 
 ONE_COLUMN = ("query", "lesson", "page", "passage")
 """Things whose id is one column of qrels and runs. A run's name is one column too, but its blanks
@@ -490,6 +491,32 @@ def write_objects(rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
     out.writelines(orjson.dumps(row).decode() + "\n" for row in rows)
 
 
+def open_records(
+    source: Source, report: Report, is_record: Callable[[str], bool], keep_return: bool = False
+) -> tuple[int, list[str], Iterator[tuple[int, str]]]:
+    """Open a file that is a JSON list or map, or has a record or a table row on each line.
+
+    Args:
+        is_record: whether a text that begins like JSON is a record. One record may also be on
+            several lines.
+        keep_return: as for `open_byte_lines`.
+
+    Returns:
+        The number of the first line that is not blank, the lines of a list or map, and the lines of
+            any other file. One of the two is empty.
+    """
+    lines = open_lines(source, report, Limits(WHOLE), keep_return)
+    start, first = next((each for each in lines if each[1].strip()), (0, ""))
+    is_list = LIST.match(first)
+    if not is_list and (not first.lstrip().startswith("{") or is_record(first)):
+        return start, [], chain([(start, first)], lines)
+    texts = [first, *(line for _, line in lines)]
+    if is_list or not is_record("\n".join(texts)):
+        return start, texts, iter(())
+    report.whole(source.name)
+    return start, [], iter([(start, "\n".join(texts))])
+
+
 def parse_pairs(
     source: Source, report: Report, start: int, lines: Sequence[str]
 ) -> list[tuple[str, Any]]:
@@ -505,11 +532,45 @@ def parse_pairs(
         Keys with their values in file order. Inner objects are tuples of such pairs. Empty if the
             file is refused.
     """
+    load = partial(json.loads, object_pairs_hook=tuple)
+    return list(_parse_whole(source, report, start, lines, load))
+
+
+def parse_list(
+    source: Source,
+    report: Report,
+    start: int,
+    lines: Sequence[str],
+    begins: re.Pattern[str],
+    form: str,
+) -> list[tuple[int, Any]]:
+    """Parse a JSON list over any number of lines; see `parse_pairs`.
+
+    Args:
+        begins: matches the beginning of such a list.
+        form: its items, for messages.
+
+    Returns:
+        The line on which each item begins, and the item. Empty if the file is refused.
+    """
+    parse = partial(_items_of, begins, form)
+    return [
+        (start + line, item) for line, item in _parse_whole(source, report, start, lines, parse)
+    ]
+
+
+def _parse_whole(
+    source: Source,
+    report: Report,
+    start: int,
+    lines: Sequence[str],
+    parse: Callable[[str], Iterable[Any]],
+) -> Iterable[Any]:
     report.whole(source.name)
     text = "\n".join(lines)
     try:
         parse_json(text)
-        return list(json.loads(text, object_pairs_hook=tuple))
+        return parse(text)
     except Refused as refused:
         place = refused.__cause__
         line = start + place.lineno - 1 if isinstance(place, json.JSONDecodeError) else start
@@ -517,6 +578,25 @@ def parse_pairs(
     except RecursionError:
         report.refuse(source.name, start, "limit-exceeded", "the objects are nested too deeply")
     return []
+
+
+def _items_of(begins: re.Pattern[str], form: str, text: str) -> list[tuple[int, Any]]:
+    if not begins.match(text):
+        raise Refused(
+            "not-a-list", f"not a JSON list of {form}; write other objects one per line (JSONL)"
+        )
+    decoder, items = json.JSONDecoder(), list[tuple[int, Any]]()
+    line, at, end = 0, 0, text.index("[") + 1
+    while text[begin := _GAP.match(text, end).end()] != "]":  # type: ignore[union-attr]
+        item, end = decoder.raw_decode(text, begin)
+        line, at = line + text.count("\n", at, begin), begin
+        items.append((line, item))
+    return items
+
+
+_GAP = re.compile(r"[\s,]*")
+LIST = re.compile(r"\s*\[\s*([\[{\]]|$)")
+"""The beginning of a JSON list that is not a table row."""
 
 
 def peek_text(source: Source, size: int) -> str | None:
@@ -622,6 +702,7 @@ def open_rows(
     exact: bool = False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Read lines as objects: JSON objects, or the rows of a table with or without a header.
+    Quotation marks are special between commas and semicolons. Between tabs they are text.
 
     Args:
         lines: with their numbers; blank ones are left out.
@@ -629,27 +710,56 @@ def open_rows(
         keys: possible names of the id, and of the text. A first line that has one of each is a
             header.
         of_cells: reads a line of a table without a header.
-        exact: whether cells keep their blanks, and quotation marks are also special in
-            tab-separated tables.
+        exact: whether cells of a table with a header keep their blanks.
     """
     of_line: Callable[[str], dict[str, Any]] | None = None
+    lines = _note_quoted(lines, file, report)
     for number, line in lines:
         if not line or line.isspace():
             continue
-        try:
+        with report_refusals(report, file, number):
             if of_line is None:
-                of_line = parse_object if line.lstrip().startswith("{") else of_cells
-                separator, names = ("", []) if of_line is parse_object else header_of(line)
-                if separator and not set(names).isdisjoint(keys[0]):
+                is_object = line.lstrip().startswith("{")
+                separator, names = ("", []) if is_object else header_of(line)
+                is_header = separator != "" and not set(names).isdisjoint(keys[0])
+                if is_header:
                     value_of(dict.fromkeys(names, ""), keys[1], "column of texts")
+                    check_names(names)
                     report.remark(file, number, "header", "the line is a header")
-                    if separator != "\t" or len(names) > 2 or names[0] not in keys[0]:
-                        yield from _table_rows(lines, number, names, separator, exact, file, report)
-                        return
+                of_line = parse_object if is_object else of_cells
+                if is_header and (separator != "\t" or len(names) > 2 or names[0] not in keys[0]):
+                    yield from _table_rows(lines, number, names, separator, exact, file, report)
+                    return
+                if is_header:
                     continue
             yield number, of_line(line)
-        except Refused as refused:
-            report.refuse(file, number, refused.code, str(refused))
+        if of_line is None:
+            return
+
+
+_QUOTED = re.compile(r'\t *"[^\t]*" *(?=[\t\r]|$)')
+"""A cell after a tab that a spreadsheet may have quoted."""
+
+
+def _note_quoted(
+    lines: Iterator[tuple[int, str]], file: str, report: Report
+) -> Iterator[tuple[int, str]]:
+    """Yield lines, and note those with a quoted cell between tabs."""
+    for number, line in lines:
+        if "\t" in line and '"' in line and line[0] != "{" and _QUOTED.search(line):
+            reason = "a text is in quotation marks; between tabs, they are part of the text"
+            report.remark(file, number, "quotation-marks-kept", reason)
+        yield number, line
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse column names or keys that occur more than once.
+
+    Raises:
+        Refused: one does, apart from columns without a name.
+    """
+    if twice := [name for name, times in Counter(names).items() if name and times > 1]:
+        raise Refused("duplicate-name", f"{first_few(twice)} occurs several times; keep one")
 
 
 def _table_rows(
@@ -671,13 +781,8 @@ def _table_rows(
             yield line + "\n"
 
     csv.field_size_limit(read_limit("CELL"))
-    plain = separator == "\t" and not exact
-    rows = csv.reader(
-        yield_texts(),
-        delimiter=separator,
-        strict=True,
-        quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL,
-    )
+    quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+    rows = csv.reader(yield_texts(), delimiter=separator, strict=True, quoting=quoting)
     while True:
         number = at + 1
         try:
@@ -716,7 +821,12 @@ def header_of(line: str) -> tuple[str, list[str]]:
 
     The separator is a tab if the line has one, else the more frequent of semicolon and comma, else
     white space (empty).
+
+    Raises:
+        Refused: the line cannot be split, or begins a JSON list.
     """
+    if LIST.match(line):
+        raise Refused("not-a-table", "a JSON list; write one object per line (JSONL)")
     signs = (sign for sign in SEPARATORS if sign in line)
     separator = max(signs, key=lambda sign: (sign == "\t", line.count(sign)), default="")
     return separator, [re.sub("[ -]", "_", cell.lower()) for cell in cells_of(line, separator)]
@@ -758,6 +868,8 @@ def open_cells(
             with report_refusals(report, file, number):
                 separator = header_of(line)[0] if separator is None else separator
                 yield number, line, cells_of(line, separator)
+            if separator is None:
+                return
 
 
 def number_in(cell: str) -> float | None:

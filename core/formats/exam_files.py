@@ -24,11 +24,12 @@ from ._source import (
     good_id,
     good_text,
     open_lines,
-    parse_json,
+    parse_list,
     report_refusals,
     value_of,
 )
 
+_LIST = re.compile(r"\s*\[")
 _BEGINS = re.compile(r"\s*\[\s*\{")
 _KEYS = re.compile(r'"(question|documentation|choices|correct_answer|retrieved_context)"\s*:')
 _LETTER = re.compile(r"\(?([A-Za-z])\s*[).:]?\s*")
@@ -92,41 +93,36 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
             and `correct_answer`: the text of a choice, with or without its letter, or the letter
             alone. Optional: `documentation`, `topic`, and `retrieved_context`, an object of lists
             of texts by the name of a retriever.
-        report: receives refusals, by item since a list has no useful line numbers, and notes.
+        report: receives refusals, by line and item, and notes.
 
     Returns:
         Items in file order. An item is left out with a note if its key is not among its choices, or
             if it is a
         duplicate.
     """
-    text = "\n".join(line for _, line in open_lines(source, report, Limits(WHOLE)))
-    report.whole(source.name)
-    try:
-        data = parse_json(text)
-        if not isinstance(data, list):
-            raise Refused("not-a-list", "the file is not a list of items")
-    except Refused as refused:
-        if not report.count:
-            report.refuse(source.name, None, refused.code, str(refused))
+    before = report.count
+    lines = [line for _, line in open_lines(source, report, Limits(WHOLE))]
+    if report.count > before:
         return []
+    data = parse_list(source, report, 1, lines, _LIST, "exam items")
     items: dict[tuple[str, tuple[str, ...], str], ExamItem] = {}
-    for at, content in enumerate(data, 1):
-        with report_refusals(report, source.name, None, f"item {at}: "):
+    for at, (line, content) in enumerate(data, 1):
+        with report_refusals(report, source.name, line, f"item {at}: "):
             item = _read_item(as_object(content, "not an object"), source.name, report)
             if item is None:
                 report.remark(
                     source.name,
-                    None,
+                    line,
                     "no-usable-items",
                     "an item is left out: its right answer is not among its choices",
                 )
             elif items.setdefault((item.question, item.choices, item.key), item) is not item:
                 report.remark(
-                    source.name, None, "duplicate-item", "duplicate item; the first one counts"
+                    source.name, line, "duplicate-item", "duplicate item; the first one counts"
                 )
-    if not data:
+    if not data and report.count == before:
         report.refuse(source.name, None, "no-items", "the exam has no items")
-    elif not items and not report.count:
+    elif not items and report.count == before:
         report.refuse(
             source.name,
             None,

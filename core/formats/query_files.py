@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Set
-from itertools import chain
 from typing import Any, TextIO
 
 from ..errors import Report
@@ -12,11 +11,10 @@ from ..types import KeptObject, Query, Subtopic
 from ._leaderboard_files import is_trec_eval_output
 from ._source import (
     ENTRY,
-    WHOLE,
+    LIST,
     WORDS,
     FileBeginning,
     FileKind,
-    Limits,
     Refused,
     Source,
     as_object,
@@ -27,9 +25,10 @@ from ._source import (
     good_text,
     is_number,
     note_unread,
-    open_lines,
+    open_records,
     open_rows,
     parse_json,
+    parse_list,
     parse_pairs,
     report_refusals,
     value_of,
@@ -264,18 +263,16 @@ def _section_subtopics(
 def _stream_queries(
     source: Source, report: Report, topics: list[KeptObject]
 ) -> Iterator[tuple[int, Query]]:
-    lines = open_lines(source, report, Limits(WHOLE))
-    number, line = next((each for each in lines if each[1] and not each[1].isspace()), (0, ""))
-    if line.lstrip().startswith("[") or (
-        line.lstrip().startswith("{")
-        and not (source.file.lower().endswith((".jsonl", ".jsonl.gz")) or _is_row(line))
-    ):
-        read = _stream_list if line.lstrip().startswith("[") else _stream_map
-        yield from read(source, report, number, [line, *(rest for _, rest in lines)])
-        return
-    for at, row in open_rows(
-        chain([(number, line)], lines), source.name, report, (ID_KEYS, TEXT_KEYS), _read_query_line
-    ):
+    by_line = source.file.lower().endswith((".jsonl", ".jsonl.gz"))
+    start, texts, lines = open_records(source, report, lambda text: by_line or _is_row(text))
+    if texts and LIST.match(texts[0]):
+        pages = parse_list(source, report, start, texts, _PAGES, "TREC CAR pages with page_id")
+        for number, (at, row) in enumerate(pages, 1):
+            with report_refusals(report, source.name, at, f"page {number}: "):
+                yield at, outline_of(as_object(row, "not an object"))
+    elif texts:
+        yield from _stream_map(source, report, start, texts)
+    for at, row in open_rows(lines, source.name, report, (ID_KEYS, TEXT_KEYS), _read_query_line):
         with report_refusals(report, source.name, at):
             if is_outline(row):
                 yield at, outline_of(row)
@@ -289,8 +286,8 @@ def _stream_queries(
 
 
 def _is_row(line: str) -> bool:
-    """Return whether the first line of a file is a record of JSONL, valid or broken, and not the
-    start of a map.
+    """Return whether the first line of a file, or all of it, is a record of JSONL, valid or
+    broken, and not the start of a map.
     """
     try:
         value = parse_json(line)
@@ -301,24 +298,6 @@ def _is_row(line: str) -> bool:
     return isinstance(value, dict) and (
         any(key in value for key in (*ID_KEYS, *TEXT_KEYS)) or is_outline(value)
     )
-
-
-def _stream_list(
-    source: Source, report: Report, start: int, lines: list[str]
-) -> Iterator[tuple[int, Query]]:
-    """Yield the pages of a JSON list, with page numbers in place of line numbers."""
-    report.whole(source.name)
-    text = "\n".join(lines)
-    with report_refusals(report, source.name, start):
-        rows = parse_json(text)
-        if not is_outline_list(text):
-            raise Refused(
-                "not-a-list",
-                "not a TREC CAR outline: a list of objects with page_id, page_name and headings",
-            )
-        for at, row in enumerate(rows, 1):
-            with report_refusals(report, source.name, None, f"page {at}: "):
-                yield at, outline_of(as_object(row, "not an object"))
 
 
 def _read_query_line(line: str) -> dict[str, Any]:

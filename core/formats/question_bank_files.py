@@ -19,7 +19,6 @@ from ..errors import Report
 from ..tables import csv_text, rearm_cell
 from ..types import KINDS, MAX_WEIGHT, KeptObject, Kind, Query, Question, Subtopic
 from ._nugget_banks import (
-    BANK,
     BANK_KEYS,
     NUGGET_DOCS,
     QUERY_KEYS,
@@ -32,10 +31,8 @@ from ._nugget_banks import (
 from ._source import (
     ENTRY,
     KEY,
-    WHOLE,
     FileBeginning,
     FileKind,
-    Limits,
     Refused,
     Source,
     as_object,
@@ -46,9 +43,10 @@ from ._source import (
     good_text,
     note_unread,
     number_in,
-    open_lines,
+    open_records,
     open_rows,
     parse_json,
+    parse_list,
     parse_object,
     parse_pairs,
     peek_text,
@@ -213,46 +211,24 @@ def question_of(row: dict[str, Any]) -> Question:
 
 
 def _stream_bank(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_Found]:
-    lines = open_lines(source, report, Limits(WHOLE), keep_return=True)
-    start = next(((n, line) for n, line in lines if line and not line.isspace()), None)
-    if start is None:
-        return
-    lines = chain([start], lines)
-    if start[1].lstrip().startswith("["):
-        text = "\n".join(line for _, line in lines)
-        report.whole(source.name)
-        if not is_tqa(text):
-            report.refuse(
-                source.name,
-                start[0],
-                "not-a-list",
-                "not a list of TQA lessons with globalID and lessonName",
-            )
-            return
-        yield from ((start[0], query, asked) for query, asked in read_tqa(source, report, text))
-        return
-    if NUGGET_DOCS.match((peek_text(source, _LOOK) or "").lstrip()):
-        report.whole(source.name)
-        with report_refusals(report, source.name, start[0]):
-            bank = bank_of_nugget_docs(
-                parse_object(" ".join(line for _, line in lines)), source.stem
-            )
-            query, rows = read_nugget_bank(bank, partial(report.remark, source.name, start[0]))
-            yield start[0], query, [question_of(fields) for fields in rows]
-        return
-    is_json = start[1].lstrip().startswith("{")
-    if is_json and _MAP.fullmatch(start[1].rstrip()) and not _is_row(start[1]):
-        rest = [line for _, line in lines]
-        if not BANK.search("\n".join(rest)):
-            nuggets = _read_nugget_map(source, report, start[0], rest)
-            yield from ((start[0], query, asked) for query, asked in nuggets)
-            return
-        report.whole(source.name)
-        lines = iter([(start[0], " ".join(rest))])
-    texts = (*PAIR_TEXTS, "question_id")
-    for number, row in open_rows(
-        lines, source.name, report, (QUERY_KEYS, texts), _read_pair, exact=True
-    ):
+    docs = NUGGET_DOCS.match((peek_text(source, _LOOK) or "").lstrip())
+    start, texts, lines = open_records(
+        source, report, lambda text: not docs and _is_row(text), keep_return=True
+    )
+    if texts and texts[0].lstrip().startswith("["):
+        yield from read_tqa(source, report, start, texts)
+    elif texts and docs:
+        with report_refusals(report, source.name, start):
+            bank = bank_of_nugget_docs(parse_object(" ".join(texts)), source.stem)
+            query, rows = read_nugget_bank(bank, partial(report.remark, source.name, start))
+            yield start, query, [question_of(fields) for fields in rows]
+    elif texts:
+        nuggets = _read_nugget_map(source, report, start, texts)
+        yield from ((start, query, asked) for query, asked in nuggets)
+    first = next(lines, (0, ""))
+    is_json = first[1].lstrip().startswith("{")
+    lines, keys = chain([first], lines), (QUERY_KEYS, (*PAIR_TEXTS, "question_id"))
+    for number, row in open_rows(lines, source.name, report, keys, _read_pair, exact=True):
         with report_refusals(report, source.name, number):
             if is_json and any(key in row for key in BANK_KEYS):
                 remark = partial(report.remark, source.name, number)
@@ -287,29 +263,27 @@ def is_tqa(text: str) -> bool:
     return _LESSONS.match(text) is not None
 
 
-def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query, list[Question]]]:
+def read_tqa(source: Source, report: Report, start: int, lines: Sequence[str]) -> Iterator[_Found]:
     """Read the questions that need no diagram, lesson by lesson.
 
     Args:
         source: the file, for its name.
-        report: receives notes, and refusals by lesson and question, since a list has no useful line
-            numbers.
-        text: a JSON list of lessons: `globalID`, `lessonName`, and `questions.nonDiagramQuestions`
+        report: receives notes, and refusals by lesson and question.
+        start: number of the first of the lines.
+        lines: a JSON list of lessons: `globalID`, `lessonName`, and `questions.nonDiagramQuestions`
             by id. Each question has `beingAsked`, `answerChoices` by letter and `correctAnswer`
             (that letter), whose texts are `processedText`.
 
     Yields:
-        Each lesson that has such questions, as a query, with its questions of kind `choice`. The
+        Each lesson that has such questions: its line, a query, and questions of kind `choice`. The
             answer key is the
         text of the right choice. With fewer than two choices it is a plain question. As in EXAM++,
             a question whose
         key is not among its choices is left out.
     """
-    lessons: list[Any] = []
-    with report_refusals(report, source.name, None):
-        lessons = parse_json(text)
-    for at, lesson in enumerate(lessons, 1):
-        with report_refusals(report, source.name, None, f"lesson {at}: "):
+    lessons = parse_list(source, report, start, lines, _LESSONS, "TQA lessons with globalID")
+    for at, (number, lesson) in enumerate(lessons, 1):
+        with report_refusals(report, source.name, number, f"lesson {at}: "):
             lesson = as_object(lesson, "not an object")
             query = Query(
                 good_id(lesson.get("globalID"), "lesson"),
@@ -322,20 +296,20 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
             questions = []
             for name, content in asked.items():
                 with report_refusals(
-                    report, source.name, None, f"lesson {query.query_id}, question {name[:40]}: "
+                    report, source.name, number, f"lesson {query.query_id}, question {name[:40]}: "
                 ):
                     question = _lesson_question(query.query_id, name, content)
                     if question is None:
                         report.remark(
                             source.name,
-                            None,
+                            number,
                             "no-usable-items",
                             "a question is left out: its right answer is not among its choices",
                         )
                     else:
                         questions.append(question)
             if questions:
-                yield query, questions
+                yield number, query, questions
 
 
 def _lesson_question(query_id: str, name: str, content: object) -> Question | None:
@@ -435,12 +409,12 @@ def _read_nugget(query_id: str, nugget_id: str, content: object) -> Question:
     return Question(good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", weight)
 
 
-def _is_row(line: str) -> bool:
-    """Return whether a line is the whole bank of a query, even if its first value is an object, as
-    in a map.
-    """
+def _is_row(text: str) -> bool:
+    """Return whether a JSON object is a question or the whole bank of a query, not a map."""
+    if not _MAP.fullmatch(text.rstrip()):
+        return True
     try:
-        return any(key in parse_object(line) for key in (*BANK_KEYS, *ITEM_KEYS))
+        return any(key in parse_object(text) for key in (*BANK_KEYS, *ITEM_KEYS))
     except Refused:
         return False
 

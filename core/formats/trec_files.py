@@ -18,6 +18,7 @@ from ..grouping import group_pairs
 from ..types import MAX_RATING, Judgment, Ranked
 from ._source import (
     ENTRY,
+    LIST,
     TREC_LINE,
     WHOLE,
     FileBeginning,
@@ -269,7 +270,7 @@ def open_ranked(
         form: the name of such a file in messages.
     """
     beginning = FileBeginning.from_source(source)
-    if beginning is not None and beginning.text.startswith("{"):
+    if beginning is not None and (beginning.text.startswith("{") or LIST.match(beginning.text)):
         yield from _stream_map(source, report, kind, beginning)
         return
     layout = None if beginning is None else layout_of(beginning)
@@ -328,7 +329,7 @@ def _stream_map(
     source: Source, report: Report, kind: str, beginning: FileBeginning
 ) -> Iterator[tuple[int, list[str]]]:
     if (found := kind_of_map(beginning)) != kind:
-        known = f"the file looks like {found}" if found else "the file is ambiguous"
+        known = f"the file looks like {found}" if found else "the file is ambiguous or a list"
         report.refuse(
             source.name,
             1,

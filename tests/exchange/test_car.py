@@ -88,7 +88,7 @@ def test_tqa_lessons_become_questions_with_answer_keys() -> None:
     found = car.source("tqa.json", car.LESSONS)
     assert detect_kind(found) == "bank"
     report = Report()
-    (query, questions), (_, sailing) = read_tqa(found, report, found.data.decode() if found.data else "")
+    (_, query, questions), (_, _, sailing) = read_tqa(found, report, 1, [(found.data or b"").decode()])
     assert query == Query("L_1", "The water cycle")
     assert questions == [
         Question(
@@ -98,7 +98,7 @@ def test_tqa_lessons_become_questions_with_answer_keys() -> None:
         Question("NDQ_2", "L_1", "Clouds are made of drops.", "choice", answer_key="true", choices=("true", "false")),
     ]  # fmt: skip
     assert sailing == [Question("NDQ_9", "L_9", "What is a jib?", answer_key="a sail")]
-    assert [coded(note) for note in report.notes] == ["tqa.json no-usable-items"]
+    assert [coded(note) for note in report.notes] == ["tqa.json:1 no-usable-items"]
 
 
 def test_broken_lessons_are_refused_and_outlines_name_sections(project: Project) -> None:

@@ -79,10 +79,18 @@ def test_qrels_are_written_and_queries_and_banks_read_in_all_formats() -> None:
     assert read_queries(source_of(tsv), Report()) == expected
     assert read_queries(source_of(jsonl), Report()) == expected
     assert read_queries(source_of('{\n"1": "one",\n"2": "two"}'), Report()) == [Query("1", "one"), Query("2", "two")]
-    text = '{"query_id": "q", "text": "Why?", "query_text": "reasons"}\n'
-    bank = formats.read_bank(source_of(text), Report())
-    assert bank.queries == [Query("q", "reasons")]
-    assert bank.questions == [Question("q/5d8a995a6fa7", "q", "Why?")]
+    assert read_queries(source_of('{\n"qid": 1,\n"text": "one"\n}'), Report()) == expected[:1]
+    (response,) = formats.read_responses([source_of('{\n"qid": "q",\n"run": "r",\n"text": "t"}')], Report())
+    assert (response.run, response.query_id, response.text) == ("r", "q", "t")
+    for blank in (" ", "\n"):
+        text = '{ "query_id": "q", "text": "Why?", "query_text": "reasons"}\n'.replace(" ", blank)
+        bank = formats.read_bank(source_of(text), Report())
+        assert bank.queries == [Query("q", "reasons")]
+        assert bank.questions == [Question("q/5d8a995a6fa7", "q", "Why?")]
+    for text in ('q\t"A?"\r\n', 'query_id\ttext\tkind\r\nq\t"A?"\tnugget\r\n'):
+        report = Report()
+        assert [question.text for question in formats.read_bank(source_of(text), report).questions] == ['"A?"']
+        assert "quotation-marks-kept" in [note.code for note in report.notes]
     text = 'query_id;text;weight;active;choices\r\nq1;"two\r\nlines; and ""quotes""";-1;no;a | b\r\nq1;\'=1+1;;;\r\n'
     report = Report()
     first, second = formats.read_bank(source_of(text, "bank.csv"), report).questions
@@ -542,6 +550,11 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         ("queries", "q1\tone\nq1\ttwo\n", ("file:2 duplicate-query", "q1", "1")),
         ("queries", '{"qid": "1", "text": "a"}\n{"qid": "2"}\n', ("file:2 value-missing", "query_text", "topic_title")),
         ("queries", '{"1": 5}', ("file:1 not-a-text", "1")),
+        ("queries", '[{"qid": "1", "text": "a"}]', ("file:1 not-a-list",)),
+        ("queries", "qid\ttext\ttext\n1\ta\tb\n", ("file:1 duplicate-name", "text")),
+        ("passages", '[\n{"docid": "1", "text": "a"}\n]\n', ("file:1 not-a-table",)),
+        ("leaderboard", '[\n{"run": "a", "AP": 1}\n]\n', ("file:1 not-a-table",)),
+        ("exam", f"[{exam_item('Which?')},\n {{}}]\n", ("file:2 value-missing",)),
         (
             "passages",
             '{"docid": "a", "text": "t"}\n{"docid": "\\u0007", "text": "t"}\n',
