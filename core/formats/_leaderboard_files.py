@@ -24,6 +24,7 @@ from ._source import (
     Refused,
     Source,
     check_limit,
+    check_names,
     describe_cell,
     good_id,
     header_of,
@@ -44,6 +45,7 @@ from .trec_files import (
     layout_of,
     may_be_number,
     roles_of,
+    shared_role,
 )
 
 TableRow = tuple[float | None, str, float, float | None, int | None]
@@ -301,6 +303,8 @@ def _records_table(lines: list[tuple[int, str]], file: str, report: Report) -> l
         with report_refusals(report, file, number):
             record = parse_object(line)
             places = roles_of(list(record))
+            if same := shared_role(list(record)):
+                raise Refused("ambiguous-columns", same)
             if missing := LONG - places.keys():
                 raise Refused("column-missing", f"the record has no {first_few(sorted(missing))}")
             values = ["" if value is None else value for value in record.values()]
@@ -404,6 +408,8 @@ def _table_boards(table: _Table, source: Source, report: Report) -> Iterator[Boa
             f"the columns {', '.join(header)} belong to judgments or a run; import the"
             " file as qrels or runs",
         )
+    if same := shared_role(header, () if "measure" in roles else ("score",)):
+        raise Refused("ambiguous-columns", same)
     # Short rows are padded to the header's length.
     check_limit(len(header) * len(table.rows), "the table has more than", "VALUES")
     query_at, measure_at, run_at = (roles.get(role, -1) for role in ("query", "measure", "run"))
@@ -461,6 +467,7 @@ def _table_boards(table: _Table, source: Source, report: Report) -> Iterator[Boa
         for at, cells in columns.items()
         if cells and 2 * sum(map(may_be_number, cells)) >= len(cells)
     ]
+    check_names([header[at] for at in values])
     texts = [at for at, cells in columns.items() if cells and at not in values]
     for at in texts:
         report.remark(file, None, "text-column", f"the text column {header[at]} is left out")
@@ -640,6 +647,8 @@ def _cell_number(cell: str, what: str) -> float | None:
 
 def _json_boards(source: Source, lines: list[tuple[int, str]], report: Report) -> list[Board]:
     pairs = parse_pairs(source, report, lines[0][0], [line for _, line in lines])
+    for names in (pairs, *(value for _, value in pairs if isinstance(value, tuple))):
+        check_names([name for name, _ in names])
     content: dict[str, Any] = {
         name: dict(value) if isinstance(value, tuple) else value for name, value in pairs
     }

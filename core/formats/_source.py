@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Literal, TextIO, cast
 
@@ -816,11 +816,11 @@ def _table_rows(
 SEPARATORS = "\t;,"
 
 
-def header_of(line: str) -> tuple[str, list[str]]:
+def header_of(line: str, below: str = "") -> tuple[str, list[str]]:
     """Return the separator of a table's first line, and its cells as keys of a JSON object.
 
-    The separator is a tab if the line has one, else the more frequent of semicolon and comma, else
-    white space (empty).
+    The separator is a tab if the line has one, else the semicolon or comma that the line below also
+    has, else the more frequent of both, else white space (empty).
 
     Raises:
         Refused: the line cannot be split, or begins a JSON list.
@@ -828,7 +828,9 @@ def header_of(line: str) -> tuple[str, list[str]]:
     if LIST.match(line):
         raise Refused("not-a-table", "a JSON list; write one object per line (JSONL)")
     signs = (sign for sign in SEPARATORS if sign in line)
-    separator = max(signs, key=lambda sign: (sign == "\t", line.count(sign)), default="")
+    separator = max(
+        signs, key=lambda sign: (sign == "\t", sign in below, line.count(sign)), default=""
+    )
     return separator, [re.sub("[ -]", "_", cell.lower()) for cell in cells_of(line, separator)]
 
 
@@ -863,13 +865,15 @@ def open_cells(
         report: receives lines that cannot be split.
     """
     separator: str | None = None
-    for number, line in lines:
-        if line and not line.isspace():
-            with report_refusals(report, file, number):
-                separator = header_of(line)[0] if separator is None else separator
-                yield number, line, cells_of(line, separator)
+    filled = ((number, line) for number, line in lines if line and not line.isspace())
+    first = list(islice(filled, 2))
+    for number, line in chain(first, filled):
+        with report_refusals(report, file, number):
             if separator is None:
-                return
+                separator, _ = header_of(line, first[-1][1])
+            yield number, line, cells_of(line, separator)
+        if separator is None:
+            return
 
 
 def number_in(cell: str) -> float | None:
@@ -1066,7 +1070,7 @@ class FileBeginning:
     def from_source(cls, source: Source) -> FileBeginning | None:
         """Return the beginning of a file; None if all its lines are blank."""
         text = peek_text(source, PEEKED) or ""
-        lines = text.splitlines()
+        lines = text.split("\n")
         if len(lines) > 1 and len(text.encode()) >= PEEKED:
             lines.pop()
         lines = [line for line in lines if line.strip()][:LINES]
@@ -1099,7 +1103,7 @@ class FileBeginning:
         line.
         """
         try:
-            return header_of(self.lines[0])[1]
+            return header_of(*self.lines[:2])[1]
         except Refused:
             return []
 
@@ -1109,7 +1113,7 @@ class FileBeginning:
         split.
         """
         try:
-            separator = header_of(self.lines[0])[0]
+            separator = header_of(*self.lines[:2])[0]
             return [cells_of(line, separator) for line in self.lines]
         except Refused:
             return [[line] for line in self.lines]

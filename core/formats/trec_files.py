@@ -127,10 +127,28 @@ def roles_of(names: Sequence[str]) -> dict[str, int]:
     return {role: at for role, at in roles.items() if at >= 0}
 
 
+def shared_role(names: Sequence[str], apart: Sequence[str] = ()) -> str:
+    """Return why columns cannot be read because two have the same role; empty if they can.
+
+    Args:
+        apart: roles that several columns may have. Ids of queries and passages have an order of
+            precedence, so their columns never share a role.
+    """
+    by_role = group_pairs(
+        (role, name)
+        for name in names
+        for role, known in ROLES.items()
+        if role not in ("query", "passage", *apart)
+        and re.sub("[^a-z0-9]", "", name.lower()) in known
+    )
+    twice = next((alike for alike in by_role.values() if len(alike) > 1), [])
+    return f"the columns {' and '.join(twice)} mean the same; keep one of them" if twice else ""
+
+
 def layout_of(beginning: FileBeginning) -> Layout | None:
     """Return the layout of a table of judgments or of a run; None for any other table."""
     roles, cells = roles_of(beginning.header), beginning.cells
-    separator = header_of(beginning.lines[0])[0] if beginning.header else ""
+    separator = header_of(*beginning.lines[:2])[0] if beginning.header else ""
     if {"query", "passage"} <= roles.keys():
         return _layout_by_names(roles, cells, separator, tuple(beginning.header))
     for rows, sign in ((beginning.columns, ""), (cells[:-1] or cells, separator)):
@@ -152,6 +170,7 @@ def _layout_by_names(
 ) -> Layout | None:
     rows = [row for row in cells[1:-1] or cells[1:] if len(row) == len(names)]
     query, passage = roles["query"], roles["passage"]
+    same = shared_role(names)
     ranked = "score" in roles and not roles.keys().isdisjoint(("rank", "run"))
     values = [row[roles["score"]] for row in rows] if "score" in roles else []
     usual = all(INTEGER.fullmatch(value) and abs(int(value)) <= USUAL for value in values)
@@ -160,7 +179,7 @@ def _layout_by_names(
         doubt = (
             "the columns are those of both judgments and a run"
             if "relevance" in roles and ranked
-            else ""
+            else same
         )
         return Layout("qrels", (query, -1, passage, value), separator, names, doubt)
     if "score" not in roles:
@@ -169,7 +188,7 @@ def _layout_by_names(
     doubt = (
         "the scores may be judgments or run scores; name their column relevance, or add ranks"
         if whole
-        else ""
+        else same
     )
     places = (query, -1, passage, roles.get("rank", -1), roles["score"], roles.get("run", -1))
     return Layout("runs", places, separator, names, doubt)

@@ -62,7 +62,10 @@ def test_matrix_round_trips_and_related_files_are_detected() -> None:
     assert [(one.student, one.verdicts) for one in read(read_matrix, out.getvalue())] == [
         ("a", {"i1": True}), ("-b", {"=i2": False}),
     ]  # fmt: skip
-    assert detect_kind(source("m.csv", MATRIX)) == "responses-matrix"
+    (wide,) = read(read_matrix, semicolons := "student,a;b;c,d\nbig,1,0\n")
+    assert wide.verdicts == {"a;b;c": True, "d": False}
+    for text in (MATRIX, semicolons, MATRIX.replace("i3", "i3\u2028")):
+        assert detect_kind(source("m.csv", text)) == "responses-matrix"
     assert detect_kind(source("m.tsv", MATRIX.replace(",", "\t"))) == "responses-matrix"
     assert detect_kind(source("c.csv", "student,model\na,llama\nb,mistral\n")) == "students"
     assert detect_kind(source("s.jsonl", lines(sample(1), sample(2)))) == "lm-eval"
