@@ -532,8 +532,12 @@ def _keep_known_queries(
         into.report.refuse(file, None, "nothing-left", NOTHING_LEFT)
     into.report.raise_if_refused(_NAME_QUERIES)
     lost = set(unknown)
-    known = [judgment for judgment, _ in judged_lines if judgment.query_id not in lost]
-    return replace_text_hashes(into.cursor, known, file, into.report)
+    return replace_text_hashes(
+        into.cursor,
+        [judgment for judgment, _ in judged_lines if judgment.query_id not in lost],
+        file,
+        into.report,
+    )
 
 
 def _write_banks(into: _ImportContext, files: Sequence[BankFile]) -> dict[str, int]:
@@ -548,6 +552,15 @@ def _write_banks(into: _ImportContext, files: Sequence[BankFile]) -> dict[str, i
     new = take_queries(
         cursor, [query for part in read for query in part.queries], False, into.keeper
     )
+    for part, source in zip(read, into.sources, strict=True):
+        report_unknown(
+            into.report,
+            source.name,
+            unknown_queries(cursor, (q.query_id for q in part.questions)),
+            part.lines,
+            False,
+        )
+    into.report.raise_if_refused(_NAME_QUERIES)
     keep_objects(cursor, [kept_object for part in read for kept_object in part.kept])
     words = take_words(cursor, questions)
     version = save_questions(
@@ -613,16 +626,18 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
     unknown = set(unknown_queries(cursor, [question.query_id for question in part.questions]))
     questions = [question for question in part.questions if question.query_id not in unknown]
     if unknown:
-        rest = len(part.questions) - len(questions)
         report.remark(
             source.name,
             None,
             "unknown-query",
-            f"left out {how_many(rest, 'questions')} of"
+            f"left out {how_many(len(part.questions) - len(questions), 'questions')} of"
             f" {how_many(len(unknown), 'unknown queries')}",
         )
-    queries = [query for query in part.queries if query.query_id not in unknown]
-    return replace(part, queries=queries, questions=questions)
+    return replace(
+        part,
+        queries=[query for query in part.queries if query.query_id not in unknown],
+        questions=questions,
+    )
 
 
 def _remark_on_rest(

@@ -7,8 +7,8 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, TextIO, cast
@@ -96,12 +96,14 @@ class BankFile:
     unchanged banks of AutoJudge.
 
     A project's query ids may begin with `prefix`, because TREC CAR renamed the lessons of TQA.
+    `lines` has the line of each query's first question.
     """
 
     queries: list[Query]
     questions: list[Question]
     prefix: str = ""
     kept: tuple[KeptObject, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_bank(source: Source, report: Report) -> BankFile:
@@ -128,6 +130,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
     """
     queries: dict[str, Query] = {}
     first_lines: dict[str, int] = {}
+    query_lines: dict[str, int] = {}
     questions: list[Question] = []
     kept: list[KeptObject] = []
     prefix = CAR_PREFIX if is_tqa(peek_text(source, _LOOK) or "") else ""
@@ -135,6 +138,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
         if query is not None:
             _collect_query(queries, query, source.name, number, report)
         for question in asked:
+            query_lines.setdefault(question.query_id, number)
             first = first_lines.setdefault(question.question_id, number)
             if len(first_lines) > len(questions):
                 questions.append(question)
@@ -142,7 +146,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
                 reason = f"question id {question.question_id} is already on line {first}"
                 report.refuse(source.name, number, "duplicate-question", reason)
     report.require(questions, source.name, "questions")
-    return BankFile(list(queries.values()), questions, prefix, tuple(kept))
+    return BankFile(list(queries.values()), questions, prefix, tuple(kept), query_lines)
 
 
 def write_bank(questions: Iterable[Question], out: TextIO) -> None:

@@ -296,8 +296,8 @@ def test_bank_adds_queries_but_never_rewords_them(full: Project):
         "q2": "second query",
         "q5": "Title of q5",
     }
-    with refusal("unknown-query", "q6"):
-        take(full, "bank", '{"query_id": "q6", "text": "Of what?"}\n')
+    with refusal("unknown-query", "file:3", "q6", kind=FileError):
+        take(full, "bank", BANK + '{"query_id": "q6", "text": "Of what?"}\n', "file")
 
 
 def test_run_from_same_file_is_replaced(full: Project):

@@ -46,14 +46,8 @@ def scores(text: str) -> dict[str, dict[str, float]]:
 
 def refused(kind: str, text: str) -> str:
     """Return the reason why a file is refused."""
-    readers = {
-        "qrels": read_qrels,
-        "runs": formats.read_run_lines,
-        "leaderboard": formats.read_boards,
-        "queries": read_queries,
-    }
     report = Report()
-    list(readers[kind](source(text), report))
+    list(formats.KINDS_OF_FILE[kind].read(source(text), report))
     with pytest.raises(FileError) as refusal:
         report.raise_if_refused()
     return refusal.value.problems[0].reason
@@ -104,11 +98,8 @@ def test_runs_are_read_with_header_and_from_json() -> None:
     assert [(line.query_id, line.passage_id, line.rank, line.tag) for line in found] == [
         ("q1", "d1", 1, "dense"), ("q1", "d2", 2, "dense"), ("q2", "d1", 1, "dense"),
     ]  # fmt: skip
-    assert (
-        formats.detect_kind(source(content, "x.json")) == "runs"
-        and refused("leaderboard", content)
-        and refused("qrels", content)
-    )
+    assert formats.detect_kind(source(content, "x.json")) == "runs"
+    assert refused("leaderboard", content) and refused("qrels", content)
 
 
 def test_json_map_of_whole_numbers_is_read_as_judgments() -> None:
@@ -116,11 +107,8 @@ def test_json_map_of_whole_numbers_is_read_as_judgments() -> None:
     assert read_qrels(source(content), Report()) == [
         Judgment("q1", "d1", 2), Judgment("q1", "d2", 0), Judgment("q2", "d1", 1),
     ]  # fmt: skip
-    assert (
-        formats.detect_kind(source(content, "x.json")) == "qrels"
-        and refused("leaderboard", content)
-        and refused("runs", content)
-    )
+    assert formats.detect_kind(source(content, "x.json")) == "qrels"
+    assert refused("leaderboard", content) and refused("runs", content)
     assert formats.detect_kind(source('{"nDCG@10": {"a": 0.5, "b": 1}, "my_own": {"a": 1}}', "x.json")) is None
     assert formats.detect_kind(source('{"MAP": {"a": 1, "b": 0}}', "x.json")) == "leaderboard"
     assert refused("qrels", '{"q1": {"d1": 2}, "q2": 1}')
@@ -300,10 +288,6 @@ def rows_of(*rows: dict[str, Any], name: str = "f.jsonl") -> formats.Source:
     return formats.Source(name, data="".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
-def table(text: str, name: str = "f.tsv") -> formats.Source:
-    return formats.Source(name, data=text.encode())
-
-
 def noted(report: Report) -> int:
     """Check that nothing was refused, and return the number of notes."""
     report.raise_if_refused()
@@ -356,15 +340,15 @@ def test_tables_with_header_allow_any_order_and_separator() -> None:
     for separator in "\t;,":
         text = "text|lang|query-id\nwhy red|en|q1\nhow much|de|q2\n".replace("|", separator)
         report = Report()
-        assert read_queries(table(text), report) == [Query("q1", "why red"), Query("q2", "how much")]
+        assert read_queries(source(text), report) == [Query("q1", "why red"), Query("q2", "how much")]
         assert len(report.notes) == 2 and not report.problems
         text = text.replace("query-id", "docid").replace("lang", "title").replace("en", "T")
-        assert next(iter(read_passages(table(text), Report()))) == Passage("q1", "T why red")
-        assert formats.detect_kind(table(text)) == "passages"
-    quoted = table('docid,text\nd1,"a, b ""c"""\n', "corpus.csv")
+        assert next(iter(read_passages(source(text), Report()))) == Passage("q1", "T why red")
+        assert formats.detect_kind(source(text)) == "passages"
+    quoted = source('docid,text\nd1,"a, b ""c"""\n', "corpus.csv")
     assert list(read_passages(quoted, Report())) == [Passage("d1", 'a, b "c"')]
     report = Report()
-    assert not list(read_passages(table('docid,text\nd1,"a\nd2,b,c\n'), report)) and report.count
+    assert not list(read_passages(source('docid,text\nd1,"a\nd2,b,c\n'), report)) and report.count
 
 
 @pytest.mark.parametrize(
