@@ -11,9 +11,8 @@ from typing import Any
 
 from ..choices import SheetForm
 from ..errors import Report
-from ..tables import disarm_cell
+from ..tables import disarm_cell, rearm_cell
 from ..text import one_line, quote_name
-from ._examinee_files import table_lines
 from ._source import (
     SMALL,
     Limits,
@@ -21,7 +20,10 @@ from ._source import (
     Source,
     good_id,
     open_columns,
+    open_lines,
     open_objects,
+    open_rows,
+    parse_object,
     peek_text,
     report_refusals,
 )
@@ -133,16 +135,10 @@ def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
 
 
 def _sheet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
-    lines = table_lines(source, report)
-    names = [cell.lower() for _, header in lines[:1] for cell in header]
-    for number, cells in lines[1:]:
-        with report_refusals(report, source.name, number):
-            if len(cells) != len(names):
-                raise Refused(
-                    "wrong-number-of-columns",
-                    f"the line has {len(cells)} cells; the header has {len(names)}",
-                )
-            yield number, dict(zip(names, cells, strict=True))
+    lines = open_lines(source, report, Limits(SMALL))
+    keys = (("passage_id",), ("query_id",))
+    for number, row in open_rows(lines, source.name, report, keys, parse_object):
+        yield number, {name: rearm_cell(cell) for name, cell in row.items()}
 
 
 def _sheet_line(row: dict[str, Any]) -> SheetLine:
