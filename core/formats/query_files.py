@@ -208,11 +208,6 @@ def is_outline(keys: Collection[str]) -> bool:
     return any(key in keys for key in PAGE_ID_KEYS) and any(key in keys for key in PAGE_NAME_KEYS)
 
 
-def is_outline_list(text: str) -> bool:
-    """Return whether the beginning of a file is that of a JSON list of pages."""
-    return _PAGES.match(text) is not None
-
-
 def outline_of(row: dict[str, Any]) -> Query:
     """Return a page as a query: its id and name, and a subtopic for every section.
 
@@ -271,7 +266,10 @@ def _stream_queries(
             with report_refusals(report, source.name, at, f"page {number}: "):
                 yield at, outline_of(as_object(row, "not an object"))
     elif texts:
-        yield from _stream_map(source, report, start, texts)
+        for query_id, text in parse_pairs(source, report, start, texts):
+            with report_refusals(report, source.name, start):
+                named = good_id(query_id, "query")
+                yield start, Query(named, good_text(text, f"text of query {query_id}"))
     for at, row in open_rows(lines, source.name, report, (ID_KEYS, TEXT_KEYS), _read_query_line):
         with report_refusals(report, source.name, at):
             if is_outline(row):
@@ -318,19 +316,6 @@ def _read_query_line(line: str) -> dict[str, Any]:
     return dict(zip(("query_id", "text", "narrative"), map(str.strip, cells), strict=False))
 
 
-def _stream_map(
-    source: Source, report: Report, start: int, lines: list[str]
-) -> Iterator[tuple[int, Query]]:
-    for query_id, query_text in parse_pairs(source, report, start, lines):
-        with report_refusals(report, source.name, start):
-            yield (
-                start,
-                Query(
-                    good_id(query_id, "query"), good_text(query_text, f"text of query {query_id}")
-                ),
-            )
-
-
 _NAMES = re.compile(r"_?id|text|title|.+_(id|text|title|query)")
 """Key names that show that an object is not a map of queries by id."""
 _TEXTS = re.compile(rf"{ENTRY}{WORDS}\s*[,}}]")
@@ -344,7 +329,7 @@ KIND = FileKind(
     write=write_queries,
     # Passages also have ids and texts, so they are tested before queries.
     looks_like={
-        "list": lambda beginning: is_outline_list(beginning.text),
+        "list": lambda beginning: _PAGES.match(beginning.text) is not None,
         "record": lambda beginning: is_outline(beginning.keys) or has_keys(beginning.keys),
         "map": lambda beginning: (
             bool(_TEXTS.match(beginning.text))

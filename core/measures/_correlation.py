@@ -332,10 +332,6 @@ def _average_ranks(x: Array) -> Array:
     return np.asarray((x.shape[1] - 1 - _pairwise_signs(x).sum(axis=2)) / 2)
 
 
-def _spearman_rows(x: Array, y: Array) -> Array:
-    return _pearson_rows(_average_ranks(x), _average_ranks(y))
-
-
 def _kendall_rows(x: Array, y: Array) -> Array:
     sx, sy = _pairwise_signs(x), _pairwise_signs(y)
     both = np.sqrt((sx**2).sum(axis=(1, 2)) * (sy**2).sum(axis=(1, 2)))
@@ -393,7 +389,7 @@ def _clipped_ratio(numerator: Array, denominator: Array, x: Array, y: Array) -> 
 
 
 _COEFFICIENTS: dict[str, Callable[[Array, Array], Array]] = {
-    "spearman": _spearman_rows,
+    "spearman": lambda x, y: _pearson_rows(_average_ranks(x), _average_ranks(y)),
     "kendall": _kendall_rows,
     "tau_ap": _tau_ap,
     "pearson": _pearson_rows,

@@ -574,7 +574,6 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         ("leaderboard", "run\tAP\na\t0.5\nb\t0.4\nc\thigh\n", ("file:4 not-a-number", "high", "AP")),
         ("leaderboard", '{"a": 1,\n"b": }', ("file:2 invalid-json", "6")),
         ("leaderboard", '{"AP": {"a": 1, "a": 0}}', ("file:1 duplicate-name", "a")),
-        ("leaderboard", '{"AP": {"a": 1},\n"AP": {"b": 0}}', ("file:1 duplicate-name", "AP")),
         ("leaderboard", "run\tAP\tAP\na\t1\t0\n", ("file duplicate-name", "AP")),
         ("leaderboard", "system\trun\tAP\na\tb\t0\n", ("file ambiguous-columns", "system", "run")),
         ("qrels", "qid,docid,grade,label\nq,d,1,2\n", ("file:1 ambiguous-columns", "grade", "label")),
