@@ -29,7 +29,7 @@ from ..atomic_files import (
 )
 from ..bank import bank_for, without_answered_by_topic
 from ..errors import FileError, InputError, Problem
-from ..labels import Policy, basis, failed_pairs, graded_pairs, label_qrels
+from ..labels import IMPORTED_SQL, Policy, basis, failed_pairs, graded_pairs, label_qrels
 from ..records import refuse_sealed
 from ..store import (
     MARK,
@@ -526,10 +526,6 @@ def _table_columns(cursor: Cursor) -> dict[str, list[tuple[str, str]]]:
     return dict(columns.fetchall())
 
 
-_FILE_SIZE = "256MB"
-"""Approximate size of each file of grades."""
-
-
 def export_grades(
     project: Project, folder: Path, author: str, policy: Policy | None = None
 ) -> dict[str, int]:
@@ -567,23 +563,26 @@ def export_grades(
         f" FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key) JOIN {ids}"
         f" WHERE {counts} AND $grader IS NOT NULL ORDER BY query_id",
         # A run without passages for these queries gets a row with only its name, so that it is on
-        # the leaderboard too.
+        # the leaderboard too. Passages of the pool that no run ranks get a row without a run.
         "runs": "WITH ranked AS (SELECT name AS run, query_id, passage_id, rank,"
-        " if(run_key IN (FROM ranked_runs), NULL, score) AS score FROM rankings JOIN runs"
-        " USING (run_key)"
+        " if(run_key IN (FROM ranked_runs), NULL, score) AS score,"
+        f" pool.text_key IS NOT NULL AND NOT {IMPORTED_SQL} AS gradable"
+        " FROM (rankings JOIN runs USING (run_key))"
+        " FULL JOIN pool USING (query_key, passage_key)"
         f" JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE {counts})"
-        " FROM ranked UNION ALL SELECT name, NULL, NULL, NULL, NULL FROM runs"
-        " WHERE name NOT IN (SELECT run FROM ranked) ORDER BY query_id, run, rank",
+        " FROM ranked UNION ALL SELECT name, NULL, NULL, NULL, NULL, NULL FROM runs"
+        " WHERE name NOT IN (SELECT run FROM ranked WHERE run IS NOT NULL)"
+        " ORDER BY query_id, run, rank",
     }
 
     def write_tables(cursor: Cursor) -> dict[str, int]:
         written = {}
         for name, sql in tables.items():
-            rows = cursor.sql(
-                sql, params={**({} if name == "runs" else base.parameters), "queries": queries}
-            )
+            given = {**base.parameters, "queries": queries}
+            rows = cursor.sql(sql, params={key: given[key] for key in given if f"${key}" in sql})
             target = made / "files" / (name if name == "grades" else f"{name}.parquet")
-            size = _FILE_SIZE if name == "grades" else None
+            # Approximate size of each file of grades.
+            size = "256MB" if name == "grades" else None
             rows.write_parquet(str(target), compression="zstd", file_size_bytes=size)
             pattern = quoted_path(target / "*.parquet" if name == "grades" else target)
             written[name] = int(

@@ -35,6 +35,7 @@ from ._coverage import (
     reference_coverage as reference_coverage,
 )
 from ._grading_progress import (
+    IMPORTED_SQL as IMPORTED_SQL,
     Progress as Progress,
     Readiness as Readiness,
     failed_pairs as failed_pairs,

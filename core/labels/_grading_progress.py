@@ -216,12 +216,17 @@ class Readiness(PairCounts):
 def label_readiness(project: Project, base: Basis) -> Readiness:
     """Return the completeness of the labels of a policy."""
     counted = grading_progress(project, base)
-    counts = {one.name: getattr(counted, one.name) for one in fields(PairCounts)}
     return Readiness(
-        **counts,
+        **{one.name: getattr(counted, one.name) for one in fields(PairCounts)},
         unlabelled_passages=counted.labels[None],
         speaking_passages=len(speaking_passages(project, base.version)),
     )
+
+
+IMPORTED_SQL = (
+    "(SELECT count(*) > 0 AND bool_and(state = 'imported') FROM jobs WHERE subject_key = $grader)"
+)
+"""Whether all grades of $grader were imported, so that no job will ever grade other pairs."""
 
 
 def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, Any]:
@@ -247,13 +252,7 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
             "needed": int(labels.needed[seen].sum(dtype=np.int64)),
             "usable": int(labels.usable[seen].sum(dtype=np.int64)),
             "ungraded": ungraded,
-            "imported": bool(
-                project.value(
-                    "SELECT count(*) > 0 AND bool_and(state = 'imported') FROM jobs"
-                    " WHERE subject_key = $grader",
-                    {"grader": base.grader.key},
-                )
-            ),
+            "imported": bool(project.value(f"SELECT {IMPORTED_SQL}", {"grader": base.grader.key})),
         }
 
     depth = measure.needed_depth

@@ -47,7 +47,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "top": "INTEGER",
     },
 }
-"""The columns of each kind of file and their types. Other columns are ignored."""
+"""The required columns of each kind of file and their types."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ class GradeFiles:
         grades: files with a row for each pair: query_id, passage_id, question_id, rating (NULL for
             a failed pair).
         runs: files with a row for each ranked passage: run, query_id, passage_id, rank, score (NULL
-            if the run states ranks).
+            if the run states ranks), gradable (whether the pool has the passage and its text).
+            A pooled passage that no run ranks has a row without run, rank and score. In files
+            without the column gradable, every passage is gradable.
         questions: files with a row for each active question: query_id, question_id, weight, and
             top, the highest rating of the grader's scale. Grades of other questions do not count.
             Without these files each question has weight 1, and the highest rating is 5.
@@ -178,19 +180,21 @@ def leaderboard_of_files(
             )
             engine.execute(
                 f"CREATE TABLE ranked AS SELECT * FROM (SELECT * FROM {runs}"
-                f" SEMI JOIN labels USING (query_id) {deep}) ORDER BY query_id"
+                " SEMI JOIN labels USING (query_id) WHERE run IS NOT NULL"
+                f" {deep}) ORDER BY query_id"
             )
             ungraded: dict[str, int] = {}
             if files.questions is not None:
-                # A complete query has a grade for each question of positive weight and each passage
-                # that the measure needs.
+                # A complete query has a grade for each question of positive weight and each
+                # gradable passage that the measure needs.
                 seen = (
-                    "WHERE query_id IS NOT NULL"
+                    "query_id IS NOT NULL"
                     if wanted.needed_depth is None
-                    else f"WHERE rank <= {wanted.needed_depth:d}"
+                    else f"rank <= {wanted.needed_depth:d}"
                 )
                 engine.execute(
-                    f"CREATE TABLE pool AS SELECT DISTINCT query_id, passage_id FROM {runs} {seen}"
+                    f"CREATE TABLE pool AS SELECT DISTINCT query_id, passage_id FROM {runs}"
+                    f" WHERE gradable AND {seen}"
                 )
                 ungraded = dict(
                     engine.execute(
@@ -206,7 +210,7 @@ def leaderboard_of_files(
             per_query: dict[str, dict[str, float]] = {
                 run: {}
                 for (run,) in engine.execute(
-                    f"SELECT DISTINCT run FROM {runs} ORDER BY 1"
+                    f"SELECT DISTINCT run FROM {runs} WHERE run IS NOT NULL ORDER BY 1"
                 ).fetchall()
             }
         except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
@@ -294,10 +298,13 @@ def _checked_source(engine: duckdb.DuckDBPyConnection, kind: str, place: str) ->
     for name in casts.keys() & {"run", "query_id", "passage_id", "question_id"}:
         casts[name] = f"coalesce({casts[name]}, error('a {name} is missing'))"
     if kind == "runs":
-        # A run without rankings has one row with only its name.
+        # A run without rankings has one row with only its name. A pooled passage that no run ranks
+        # has a row with only its ids.
         casts |= {
-            name: f"if(query_id IS NULL, NULL, {casts[name]})"
-            for name in ("query_id", "passage_id")
+            "run": f"if(rank IS NULL AND score IS NULL, run, {casts['run']})",
+            "query_id": "query_id::VARCHAR",
+            "passage_id": f"if(query_id IS NULL, NULL, {casts['passage_id']})",
+            "gradable": "gradable::BOOLEAN" if "gradable" in columns else "true",
         }
     return (
         f"(SELECT {', '.join(f'{cast} AS {name}' for name, cast in casts.items())} FROM {source})"
