@@ -370,14 +370,12 @@ def draw_batch(
     """
     before = list_batches(project, audit)
     if audit.ended:
-        raise InputError(
-            "audit-ended", f"The audit '{audit.name}' has ended.", "Plan another audit."
-        )
+        raise InputError("audit-ended", f"The audit '{audit.name}' has ended.", audit.next_step)
     if before and not before[-1].done:
         raise InputError(
             "batch-still-open",
             f"Batch {before[-1].number} has unjudged passages: {before[-1].open:,}.",
-            "Judge them, or end the batch with exam audit end-batch.",
+            f"Judge them, or end the batch with exam audit end-batch {audit.option}.",
         )
     size = size or audit.batch_size
     check_in_range(

@@ -243,7 +243,7 @@ def end_batch(project: Project, audit: Audit, author: str) -> None:
         raise InputError(
             "no-open-batch",
             f"The audit '{audit.name}' has no open batch to end.",
-            "See exam audit status.",
+            f"See exam audit status {audit.option}.",
         )
     if not existing[-1].judged:
         raise InputError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -169,16 +168,12 @@ def _facts_from_json(given: Mapping[str, Any]) -> AuditNumbers:
                 looked=int(batch["looked"]),
                 done=bool(batch["done"]),
                 design=dict(batch["design"]),
-                **_batch_arrays(batch, n),
+                **{name: _values_from_json(batch[name], n) for name in _VALUES},
+                **{name: np.isin(np.arange(n), batch[name]) for name in _FLAGS},
             )
             for batch in given["batches"]
         ],
     )
-
-
-def _batch_arrays(batch: Mapping[str, Any], n: int) -> dict[str, Any]:
-    values = {name: _values_from_json(batch[name], n) for name in _VALUES}
-    return {**values, **{name: np.isin(np.arange(n), batch[name]) for name in _FLAGS}}
 
 
 def _values_from_json(values: Any, n: int) -> Values:
@@ -233,13 +228,12 @@ def audit_notice(project: Project, policy: Policy = DEFAULT_POLICY) -> str:
 
 def _audited_notice(project: Project, policy: Policy) -> str:
     if (audit := audited_by(project, policy)) is not None:
-        name = shlex.quote(audit.name)
         return (
             "These scores rest on the grader's labels. For audited scores: exam audit leaderboard"
-            f" --audit {name}."
+            f" {audit.option}."
         )
     begun = under_way(project, policy)
-    how = "design" if begun is None else f"status --audit {shlex.quote(begun.name)}"
+    how = "design" if begun is None else f"status {begun.option}"
     yet = "Not audited" if begun is None else f"Audit '{begun.name}' is in progress"
     return f"{yet}: the error of these scores is unknown (exam audit {how})."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -57,7 +58,7 @@ class Goal:
                 InputError(
                     "incomplete-goal",
                     f"The goal '{self.aim}' is incomplete.",
-                    f"Give {' and '.join(given)}.",
+                    f"Give {' and '.join(f'--{name}' for name in given)}.".replace("_", "-"),
                 ),
             ),
             (
@@ -141,6 +142,18 @@ class Audit:
     def measure_title(self) -> str:
         """The name of the measure's score, for all stored names."""
         return linear_measure(self.measure).title
+
+    @property
+    def option(self) -> str:
+        """The option of commands that names this audit."""
+        return f"--audit {shlex.quote(self.name)}"
+
+    @property
+    def next_step(self) -> str:
+        """The command that leads to passages to judge, as a hint."""
+        if self.ended:
+            return "Plan another audit: exam audit design NAME"
+        return f"Draw a batch: exam audit draw {self.option}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as plain values, as `--json` prints it."""

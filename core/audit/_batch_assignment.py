@@ -117,7 +117,7 @@ def read_state(cursor: Cursor, audit: Audit) -> BatchState:
         raise InputError(
             "no-batch",
             f"The audit '{audit.name}' has no batch yet.",
-            "Draw a batch first: exam audit draw",
+            audit.next_step,
         )
     number, key = max(batch_rows)
     if cursor.execute(
@@ -128,7 +128,7 @@ def read_state(cursor: Cursor, audit: Audit) -> BatchState:
         raise InputError(
             "batch-ended",
             f"Batch {number} of the audit '{audit.name}' has ended.",
-            "Draw another batch: exam audit draw",
+            audit.next_step,
         )
     rows = cursor.execute(
         f"WITH said AS (SELECT * FROM {LAST_SAID} WHERE batch_key = $batch) SELECT query_key,"

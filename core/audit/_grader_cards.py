@@ -287,7 +287,7 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
         raise InputError(
             "audit-without-batch",
             f"Audit '{audit.name}' has no judged batch yet.",
-            "Draw a batch and judge it: exam audit draw",
+            audit.next_step,
         )
     if len(w) < 3 or not kept or (w @ estimated.corrected.gains).std() <= 1e-12:
         raise InputError(

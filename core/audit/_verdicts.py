@@ -358,7 +358,7 @@ def make_sheet(
             raise InputError(
                 "no-waiting-passage",
                 "Every unjudged passage is assigned to an assessor.",
-                "See exam audit status.",
+                f"See exam audit status {audit.option}.",
             )
         if name is not None:
             for key in chosen:

@@ -4,7 +4,6 @@ it.
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -391,7 +390,7 @@ def design(
     )
     return output.note(
         lacking if texts.without_text else None,
-        f"Next: exam audit draw --audit {shlex.quote(made.name)}",
+        f"Next: exam audit draw {made.option}",
     )
 
 
@@ -438,12 +437,13 @@ def draw(
     author: Author,
 ) -> Output:
     """Draw the next batch. Passages with a judgment in the source are not drawn."""
-    batch = audit.draw_batch(project, audit.find_audit(project, name), author, size, twice)
+    plan = audit.find_audit(project, name)
+    batch = audit.draw_batch(project, plan, author, size, twice)
     return Output({"batch": batch.as_dict()}).note(
         f"Batch {batch.number}: {how_many(batch.drawn, 'passages')} drawn of"
         f" {batch.frame - batch.known:,}."
         f" Judged before: {batch.known:,}. To be judged twice: {batch.doubled:,}.",
-        "Judge them on the Audit screen, or export them: exam audit export -o FILE",
+        f"Judge them on the Audit screen, or export them: exam audit export {plan.option} -o FILE",
     )
 
 

@@ -298,8 +298,9 @@ def test_audits_survive_export_and_import(done: Project, tmp_path: Path) -> None
         ("P@3", {"aim": "best"}, {"graders": ["nobody"]}, "unknown-grader"),
         ("P@3", {"aim": "best"}, {"alpha": 1.5}, "level-out-of-range"),
         ("P@3", {"aim": "best"}, {"name": "a"}, "name-taken"),
+        ("P@3", {"aim": "width"}, {}, "incomplete-goal --half-width"),
     ],
 )
 def test_invalid_audit_plan_is_refused(unchanged: Project, measure: str, goal: dict, how: dict, says: str) -> None:
-    with refusal(says):
+    with refusal(*says.split()):
         design_audit(unchanged, measure=measure, goal=Goal(**goal), author="org", **{"name": "another", **how})

@@ -17,6 +17,7 @@ from exam_workbench.audit import (
     deal_ahead,
     design_audit,
     draw_batch,
+    end_audit,
     end_batch,
     find_audit,
     give_back,
@@ -297,9 +298,12 @@ def test_batch_ended_early_accepts_no_more_judgments(drawn: Project) -> None:
         draw_batch(drawn, audit, "org")
     end_batch(drawn, audit, "org")
     assert list_batches(drawn, audit)[0].done
-    with refusal("batch-ended"):
+    with refusal("batch-ended", "--audit a"):
         deal(drawn, audit, "ann")
     assert draw_batch(drawn, audit, "org").known == 1
+    end_audit(drawn, audit, "org")
+    with refusal("batch-ended", "exam audit design"):
+        deal(drawn, find_audit(drawn), "ann")
 
 
 def test_audit_source_ranks_after_later_official_judgments(drawn: Project) -> None:

@@ -34,7 +34,7 @@ project = filled_project(several)
 
 def test_grader_that_matches_all_judgments_is_chosen(project: Project) -> None:
     audit = find_audit(project)
-    with refusal("audit-without-batch", "a"):
+    with refusal("audit-without-batch", "--audit a"):
         choose_grader(project, audit)
     judge_batch(project, audit)
     draw_batch(project, audit, "org", size=1000)

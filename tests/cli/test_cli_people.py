@@ -301,6 +301,7 @@ def test_audit_runs_from_design_to_leaderboard_and_bundle(audits: Run, tmp_path:
     )
     assert made["audit"]["measure"] == "P@3" and made["without_text"] == 0
     assert mentions(audits("audit", "curve")[2], "20")
+    assert mentions(audits.fails("no-batch", "audit", "export", "-o", "out.tsv"), "--audit first")
     batch = printed(audits("audit", "draw", "--json"))["batch"]
     assert audits("audit", "export", "-o", "out.tsv")[0] == 0
     Path("back.tsv").write_text(filled(Path("out.tsv").read_text(), "tsv"))

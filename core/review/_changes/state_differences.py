@@ -396,6 +396,9 @@ def state_changes(
     if old.bank_version != new.bank_version:
         of = _asked_by_query(project, bases[0].version), _asked_by_query(project, bases[1].version)
     flips = _find_flips(project, old, new, of)
+    was_relevant, is_relevant = (
+        pooled_labels(project, base).labels >= base.min_rating for base in bases
+    )
     done = Counter(key for flip in flips for key in flip.questions)
     (board_before, no_before), (board_after, no_after) = (
         _board_or_reason(project, measure, policy) for policy in (old, new)
@@ -407,7 +410,7 @@ def state_changes(
         differing=differing,
         compared=len(pooled_passages(project)),
         flips=flips,
-        relevance=int((_relevant_flags(project, old) != _relevant_flags(project, new)).sum()),
+        relevance=int((was_relevant != is_relevant).sum()),
         partial=(
             grading_progress(project, bases[0]).partial_labels,
             grading_progress(project, bases[1]).partial_labels,
@@ -429,11 +432,6 @@ def _resolve_policy(project: Project, policy: Policy) -> Policy:
 def _pool_labels(project: Project, policy: Policy) -> Ratings:
     """Return the labels of the pool in its order; MISSING for no label."""
     return pooled_labels(project, basis(project, policy)).labels
-
-
-def _relevant_flags(project: Project, policy: Policy) -> Flags:
-    found: Flags = _pool_labels(project, policy) >= basis(project, policy).min_rating
-    return found
 
 
 def _find_flips(project: Project, old: Policy, new: Policy, banks: Banks) -> list[LabelFlip]:
