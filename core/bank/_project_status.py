@@ -19,13 +19,16 @@ _COUNTS = {
     "judgments": "SELECT count(*) FROM {judgments}",
     "judgment sources": "SELECT count(*) FROM sources",
     "imported leaderboards": "SELECT count(*) FROM boards",
-    "questions": "SELECT count(*) FROM questions",
+    "questions": "SELECT count(*) FROM bank_at($version) WHERE active",
     "questions without text": (
         "SELECT count(DISTINCT question_key) FROM question_revisions"
         " JOIN question_texts USING (text_key) WHERE text IS NULL"
     ),
     "exams": f"SELECT count(*) FROM {EXAMS}",
-    "items": f"SELECT count(*) FROM questions SEMI JOIN {EXAMS} USING (query_key)",
+    "items": (
+        "SELECT count(*) FROM bank_at($version) JOIN questions USING (question_key)"
+        f" SEMI JOIN {EXAMS} USING (query_key) WHERE active"
+    ),
     "students": "SELECT count(*) FROM students",
     "answers of students": "SELECT count(*) FROM answers WHERE correct IS NOT NULL",
     "bank versions": "SELECT count(*) FROM bank_versions",
@@ -41,8 +44,8 @@ _COUNTS = {
 
 @as_act("see boards")
 def project_counts(project: Project) -> dict[str, int]:
-    """Return the counts of a project by name, such as queries. Queries include exams, and questions
-    include items.
+    """Return the counts of a project by name, such as queries. Queries include exams, and active
+    questions include items.
     """
     judgments = visible_rows(project, "judgments")
     columns = ", ".join(f"({sql.format(judgments=judgments)})" for sql in _COUNTS.values())
