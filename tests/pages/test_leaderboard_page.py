@@ -139,6 +139,13 @@ class TestLeaderboard:
         assert shows(app, "no-common-queries", 2)
         assert len(holds(app, "systems")["board"]["systems"]) == 4
 
+    def test_numbers_of_queries_have_the_order_of_the_two_leaderboards(self, small: Project) -> None:
+        judge(small, {("q1", "p1"): 1}, "half")
+        app = visit("leaderboard", view="Two boards")
+        first = named(app.selectbox, "first board")
+        first.set_value(next(option for option in first.options if "half" in option))
+        assert numbers(note(sound(app.run()), "compared-queries")) == [1, 1, 2]
+
     def test_changed_queries_or_a_running_job_show_a_notice(
         self, small: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -255,8 +255,9 @@ def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) ->
         st.success("All these answers are compared.", icon=":material/check:")
         return
     st.markdown(f"Comparisons to make: **{len(wanted):,}**. Equal texts are compared once.")
-    price = answers.comparing_price(project, ready, wanted)
-    caps = _draw_cost(project, ready.model, price, caps, key)
+    caps = _draw_cost(
+        project, ready.model, answers.comparing_price(project, ready, wanted), caps, key
+    )
     presses.act_button(
         "Compare answers",
         partial(answers.start_comparing, caps=caps),

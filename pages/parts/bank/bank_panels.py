@@ -22,8 +22,13 @@ def diagnose_drafts(
     project: Project, query_id: str, policy: labels.Policy, against: str | None
 ) -> study.QueryDiagnosis:
     """Return the diagnosis of a query's questions, including the person's drafts."""
-    drafted = bank.drafted_bank(project, ui.person(), query_id)
-    return study.diagnose_questions(project, policy, query_id, drafted, judged_by(project, against))
+    return study.diagnose_questions(
+        project,
+        policy,
+        query_id,
+        bank.drafted_bank(project, ui.person(), query_id),
+        judged_by(project, against),
+    )
 
 
 def judged_by(project: Project, against: str | None) -> str | None:

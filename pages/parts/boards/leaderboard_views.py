@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -131,7 +131,7 @@ def correlation_strip(
             st.container(key="kendall-interval").caption(
                 f"95% interval of Kendall over resampled queries: {low} to {high}"
             )
-    st.caption(ui.escape(compared.queries.description))
+    st.container(key="compared-queries").caption(ui.escape(compared.queries.description))
 
 
 def board_choice(
@@ -236,7 +236,11 @@ def two_boards(screen: Screen) -> None:
     if first == second:
         st.caption("Choose two different leaderboards.")
         return
-    correlation_strip(compared, first)
+    # The second leaderboard is the one under study, but this screen names it last.
+    swapped = replace(
+        compared.queries, board=compared.queries.official, official=compared.queries.board
+    )
+    correlation_strip(replace(compared, queries=swapped), first)
     if not points:
         return
     slope, scatter = st.container(key="beside-boards").columns([10, 11], gap="small")
