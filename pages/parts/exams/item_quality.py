@@ -267,12 +267,15 @@ def _draw_items_to_drop(
     project: Project, exam: str, items: Sequence[exams.Item], improvement: Improvement
 ) -> None:
     texts = {item.question_id: item.text for item in items}
-    gone = find_retiring(project, exam)
-    active = {item.question_id for item in items if item.active} - gone
+    active = {item.question_id for item in items if item.active} - find_retiring(project, exam)
     rows = [row for row in improvement.retire if row.item in active]
     if not rows:
-        more = " more" if gone else ""
-        st.caption(f"No{more} items to drop. An exam keeps at least {FEWEST_ITEMS} items.")
+        # Only a fit that stopped early shows that no item is left to drop.
+        st.container(key="no-items-to-drop" if improvement.stopped else "more-steps").caption(
+            f"No items to drop. An exam keeps at least {FEWEST_ITEMS} items."
+            if improvement.stopped
+            else "All items of these steps are retired already. Add steps to find more."
+        )
         return
     st.container(key="would-drop").markdown(
         f"**{text.how_many(len(rows), 'items')} to retire.** {RETIRING}"
