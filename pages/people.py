@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import errors, review
+from exam_workbench import bank, errors, review
 from exam_workbench.records import change_member, queries_of, remove_member, set_member, undo_member
 from exam_workbench.store import ABOUT_ROLES, ROLES, Member, Project
 from pages.parts.people import assignments
@@ -154,10 +154,12 @@ texts = ui.distinct_option_texts({query.query_id: query.text for query in querie
 for one in project.members().values():
     draw_member(project, one, texts)
 draw_adding_form(project, texts)
+exams = bank.exam_queries(project, bank.latest_version(project))
+judged = {query_id: text for query_id, text in texts.items() if query_id not in exams}
 if found := review.assessor_shares(project):
     st.header("Progress of assessors", anchor=False)
-    assignments.draw_due_dates(project, texts, found)
+    assignments.draw_due_dates(project, judged, found)
 assignments.draw_doubles(
-    project, texts, [one.name for one in project.members().values() if one.role != "viewer"]
+    project, judged, [one.name for one in project.members().values() if one.role != "viewer"]
 )
 assignments.agreement_between(project)

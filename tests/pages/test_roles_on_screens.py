@@ -14,9 +14,11 @@ import pytest
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
+from exam_workbench import bank
 from exam_workbench.records import (
     ADJUDICATED,
     acted_since,
+    add_queries,
     assign_double,
     change_member,
     done_queries,
@@ -35,6 +37,7 @@ from exam_workbench.records import (
 )
 from exam_workbench.review import decide_case, judged_of, list_decisions
 from exam_workbench.store import Project
+from exam_workbench.types import Query, Question
 from pages.parts.shared import login, people_here, visitor
 from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.made.browser import Server, as_it_is_now, note as box_of, ready, visit as go_to
@@ -529,7 +532,12 @@ def test_due_dates_are_removed_only_on_request(project: Project, log_in: Callabl
     put_double(project)
     set_due(project, ["q2"], date(2026, 12, 24), "olga")
     log_in("olga")
-    app = press(visit("people"), "set adjudicators")
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("e", "An exam")], replace=False)
+    bank.save_version(project, [Question("e/1", "e", "Which?", kind="choice", choices=("x", "y"))], "", "olga")
+    app = visit("people")
+    assert len(named(app.multiselect, "due queries").options) == 2 and len(app.selectbox("double 0 query").options) == 1
+    press(app, "set due date")
     check_refused(app, "no-due-date")
     assert due_of(due_dates(project), "q2", "asta") == date(2026, 12, 24)
     press(app, "remove due date")

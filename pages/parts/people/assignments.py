@@ -43,7 +43,11 @@ def draw_due_dates(
     )
     with st.form("due", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         queries = st.multiselect(
-            "Queries", list(texts), format_func=lambda query: texts[query], placeholder="All"
+            "Queries",
+            list(texts),
+            format_func=lambda query: texts[query],
+            placeholder="All",
+            key="due queries",
         )
         person = st.selectbox(
             "Assessor",
@@ -53,9 +57,7 @@ def draw_due_dates(
             width=180,
         )
         day = st.date_input("Due date", None, format="YYYY-MM-DD", width=150)
-        pressed = st.form_submit_button(
-            "Set due date", icon=":material/event:", key="set adjudicators"
-        )
+        pressed = st.form_submit_button("Set due date", icon=":material/event:", key="set due date")
         removed = st.form_submit_button(
             "Remove due date", icon=":material/event_busy:", key="remove due date"
         )
