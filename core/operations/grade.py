@@ -416,8 +416,11 @@ def status(
     project: Project,
 ) -> Output:
     """List the open batches with their state at the last check."""
-    waiting = jobs.find_jobs(project, "grading", state="waiting")
-    batches = [(job, batch) for job in waiting for batch in grading.call_batches(project, job.key)]
+    batches = [
+        (job, batch)
+        for job in jobs.find_jobs(project, "grading", state="waiting")
+        for batch in grading.call_batches(project, job.key)
+    ]
     return Output(
         {"batches": [{"grader": job.name, **asdict(batch)} for job, batch in batches]}
     ).table(
@@ -589,7 +592,6 @@ def failures(
     version = bank.check_version(project, bank_version)
     reason_counts = grading.count_reasons(project, grader, which, version)
     pairs = grading.doubtful_pairs(project, grader, which, version, reason, limit=limit)
-    again = bank.how_to_grade(project, grader.spec, "--only-failed").removeprefix("Run: ")
     value = {
         "grader": grader.spec.name,
         "reasons": dict(reason_counts),
@@ -605,8 +607,24 @@ def failures(
                 for one in pairs
             ],
         )
-        .note(f"To retry these pairs: {again}" if reason_counts and not defaulted else None)
+        .note(
+            f"To retry these pairs: {'; '.join(_retry_commands(project, grader.spec, version))}"
+            if reason_counts and not defaulted
+            else None
+        )
     )
+
+
+def _retry_commands(project: Project, spec: GraderSpec, version: int) -> list[str]:
+    """Return the commands that retry failed passages and failed sentences that cite."""
+    scopes = {"--only-failed": False, "--only-failed --sentences": True}
+    return [
+        bank.how_to_grade(project, spec, *options.split()).removeprefix("Run: ")
+        for options, sentences in scopes.items()
+        # A grader of citations has no other sentences to grade.
+        if not (sentences and spec.rates_citations)
+        and grading.make_plan(project, spec, version, grading.Scope(sentences=sentences)).failed
+    ]
 
 
 def _first_words(raw: str | None) -> str | None:

@@ -315,10 +315,9 @@ def make(
     author: Author,
 ) -> TextOutput:
     """Create token NAME and print it. Actions with this token are recorded under `token NAME`."""
-    made = records.make_token(project, name, role, author)
     return (
         TextOutput()
-        .line(made)
+        .line(records.make_token(project, name, role, author))
         .note(f"Token '{name}' ({role}) is shown only now. Store it like a password.")
     )
 

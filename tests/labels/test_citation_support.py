@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,8 @@ from exam_workbench import bank
 from exam_workbench.exchange._integrity import check_project
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, Scope, make_plan, run_job
+from exam_workbench.grading._grade_storage import add_outcomes
+from exam_workbench.grading._needed_pairs import pairs_to_grade
 from exam_workbench.labels import (
     Policy,
     basis,
@@ -26,9 +29,10 @@ from exam_workbench.labels import (
     support_agreement,
 )
 from exam_workbench.measures import weighted_kappa
+from exam_workbench.operations.grade import failures
 from exam_workbench.operations.leaderboard import show_support as show
 from exam_workbench.store import Project
-from exam_workbench.types import Question
+from exam_workbench.types import Grade, Question
 from tests.made.cited import SALTS, melts, put_cited, read
 from tests.made.endpoint_server import EndpointServer, Seen, rate
 from tests.made.projects import grade
@@ -96,14 +100,18 @@ def answers(seen: Seen) -> bool:
     return ("pink" if number == "3" else SALTS[int(number)]) in body
 
 
-def test_question_counts_only_if_its_answering_sentence_is_supported(cited: Project) -> None:
+def test_question_counts_only_if_its_answering_sentence_is_supported(
+    cited: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     questions = [
         Question(f"salts/{i}", "salts", f"When does salt {i} melt?", weight=weight)
         for i, weight in ((0, 1), (1, 1), (2, 2), (3, -0.5))
     ]
     bank.save_version(cited, questions, "made", "tester")
     with EndpointServer(lambda seen: rate(seen, 5 if answers(seen) else 0)) as server:
-        grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
+        settings = {"model": "m", "base_url": server.url}
+        grader = make_grader("self-rating", settings)
+        bank.remember_settings(cited, grader, "self-rating", settings, "tester")
         run_job(cited, grader, Request(), "tester")
         base = basis(cited, Policy())
         assert coverage_scores(cited, base)["poor"]["salts"] == 0.875
@@ -114,7 +122,12 @@ def test_question_counts_only_if_its_answering_sentence_is_supported(cited: Proj
         plan = make_plan(cited, base.grader.spec, base.version, of_sentences)
         # Two sentences with two questions, three with three; one sentence is in both responses.
         assert (plan.needed, plan.to_grade) == (11, 11)
-        run_job(cited, grader, Request(of_sentences), "tester")
+        failed = pairs_to_grade(cited, base.grader.spec, base.version, of_sentences)[0][0]
+        with cited.transaction() as cursor:
+            add_outcomes(cursor, base.grader.key, [(*failed, Grade(None, "failed"))], job_key=0)
+        failures(cited, grader_name=base.grader.spec.name).print(False)
+        assert re.findall(r"--only-failed( --sentences)?", capsys.readouterr().err) == [" --sentences"]
+        run_job(cited, grader, Request(replace(of_sentences, retry_failed=True)), "tester")
         assert make_plan(cited, base.grader.spec, base.version, of_sentences).to_grade == 0
     with refusal("not-a-grader-of-citations", base.grader.spec.name):
         citation_grader(cited, base.grader.spec.name)
