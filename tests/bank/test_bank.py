@@ -16,7 +16,7 @@ from exam_workbench.grading import make_plan
 from exam_workbench.records import refresh_pool
 from exam_workbench.store import Project, cache, open_project
 from exam_workbench.types import Question
-from tests.made.projects import SPEC, examples, fill, import_bank, new_project
+from tests.made.projects import SPEC, copy_of, examples, fill, filled_project, import_bank, new_project
 from tests.made.refusals import refusal
 
 A = Question("q1/a", "q1", "What is A?")
@@ -28,20 +28,17 @@ RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}}
 RATINGS = {(q.text or "", p): 3 for q in (A, B, C) for p in ("p1", "p2", "p3") if (q is C) == (p == "p3")}
 
 
-@pytest.fixture
-def banked(project: Project) -> Project:
-    """A project with three questions of two queries, all graded."""
+def put_graded(project: Project) -> None:
     fill(project, [A, B, C], RATINGS, RUNS)
-    return project
+
+
+banked = filled_project(put_graded)
 
 
 @pytest.fixture(scope="module")
 def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """The same project, shared by tests that must not change it."""
-    project = new_project(tmp_path_factory.mktemp("unchanged") / "p.duckdb")
-    fill(project, [A, B, C], RATINGS, RUNS)
-    yield project
-    project.close()
+    yield from copy_of(put_graded, tmp_path_factory.mktemp("unchanged"))
 
 
 def to_grade(project: Project) -> int:

@@ -17,7 +17,7 @@ from exam_workbench.labels import Policy, basis, coverage_scores, list_labels
 from exam_workbench.review import changes
 from exam_workbench.store import Project
 from exam_workbench.types import MAX_WEIGHT, Question
-from tests.made.projects import fill, new_project
+from tests.made.projects import copy_of, fill, filled_project
 from tests.made.refusals import refusal
 
 A = Question("q1/a", "q1", "A?")
@@ -26,19 +26,17 @@ RUNS = {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}}
 BEYOND = [1e308, -1e308, 1.0001 * MAX_WEIGHT, math.inf, math.nan]
 
 
-@pytest.fixture
-def filled(project: Project) -> Project:
+def put_graded(project: Project) -> None:
     fill(project, [A, B], {("A?", "p1"): 5, ("B?", "p2"): 2}, RUNS)
-    return project
+
+
+filled = filled_project(put_graded)
 
 
 @pytest.fixture(scope="module")
 def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """The same project, shared by tests that must not change it."""
-    project = new_project(tmp_path_factory.mktemp("unchanged") / "p.duckdb")
-    fill(project, [A, B], {("A?", "p1"): 5, ("B?", "p2"): 2}, RUNS)
-    yield project
-    project.close()
+    yield from copy_of(put_graded, tmp_path_factory.mktemp("unchanged"))
 
 
 @pytest.mark.parametrize("weight", BEYOND)

@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,20 +27,19 @@ from exam_workbench.exams import (
 from exam_workbench.exams._item_generation import chunks_to_ask, shuffle_choices, shuffle_seed
 from exam_workbench.graders import USES, Control, Price, built_in_prompts
 from exam_workbench.graders._prompts.prompt import fence_text
-from exam_workbench.grading import Drafter, make_drafter
+from exam_workbench.grading import make_drafter
 from exam_workbench.jobs import find_jobs
 from exam_workbench.records import add_passages, add_queries, close_interrupted, list_actions, write_runs
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Ranked
+from tests.made.drafters import Model, start_drafters
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, status
 from tests.made.projects import filled_project
 from tests.made.refusals import mentions, refusal
 
 QUESTION = "Which of these things is it that the passage says of number {} in so many words?"
 TEXTS = {f"p{at}": f"Passage number {at} says a thing." for at in range(4)}
-Answers = Callable[[Seen], Reply]
-Model = Callable[[Answers], Drafter]
 
 
 def fill_corpus(project: Project) -> None:
@@ -55,22 +53,7 @@ def fill_corpus(project: Project) -> None:
 
 
 corpus = filled_project(fill_corpus)
-
-
-@pytest.fixture
-def model() -> Iterator[Model]:
-    """Return a function that starts a scripted endpoint and returns its drafter."""
-    servers: list[EndpointServer] = []
-
-    def started(answers: Answers) -> Drafter:
-        server = EndpointServer(answers)
-        server.__enter__()
-        servers.append(server)
-        return make_drafter({"model": "writer-1", "base_url": server.url, "attempts": 1, "timeout_s": 20})
-
-    yield started
-    for server in servers:
-        server.__exit__()
+model = pytest.fixture(start_drafters)
 
 
 def number(seen: Seen) -> str:

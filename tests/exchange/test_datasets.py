@@ -13,7 +13,6 @@ import pytest
 import exam_workbench as ew
 from exam_workbench import exchange
 from exam_workbench.errors import FileError, InputError
-from exam_workbench.exchange._integrity import filled_tables
 from exam_workbench.formats import Source
 from exam_workbench.labels import leaderboard, usual_min_judgment
 from exam_workbench.operations import find_operation
@@ -21,6 +20,7 @@ from exam_workbench.operations.console import ServedRequest, host_guest
 from exam_workbench.operations.opening import Opening
 from exam_workbench.records import DataSetTerms, judgment_sources, source_judgments, terms_of
 from exam_workbench.store import Project
+from tests.exchange.test_importing import snapshot
 from tests.made.refusals import refusal
 from tests.made.shell import Run, printed, shell_on
 
@@ -57,12 +57,6 @@ def beir(tmp_path: Path) -> Path:
 
 def texts(project: Project) -> dict[str, str | None]:
     return dict(project.rows("SELECT passage_id, text FROM passages LEFT JOIN passage_texts USING (text_key)"))
-
-
-def snapshot(project: Project) -> dict[str, list]:
-    with project.cursor() as cursor:
-        names = sorted(filled_tables(cursor))
-    return {name: project.rows(f"SELECT * FROM {name} ORDER BY ALL") for name in names}
 
 
 def test_beir_import_adds_only_data_of_split(project: Project, beir: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -31,6 +31,7 @@ from exam_workbench.labels import Policy
 from exam_workbench.records import add_passages, add_queries, asked_models, list_actions
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Question, Subtopic
+from tests.made.drafters import Model, start_drafters
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status, too_many
 from tests.made.projects import filled_project, grade, judge
 from tests.made.refusals import mentions, refusal
@@ -47,7 +48,6 @@ PASSAGES = {
     "rivers": "Rivers carry dissolved minerals from weathered rocks into the sea.",
     "recipe": "Feed the starter with flour every day.",
 }
-Answers = Callable[[Seen], Reply]
 
 
 def questions(*texts: str) -> Reply:
@@ -64,25 +64,7 @@ def fill_sea(project: Project) -> None:
 
 
 sea = filled_project(fill_sea)
-
-
-@pytest.fixture
-def model() -> Iterator[Callable[[Answers], Drafter]]:
-    """Return a function that starts a scripted endpoint and returns its drafter."""
-    servers: list[EndpointServer] = []
-
-    def started(answers: Answers) -> Drafter:
-        server = EndpointServer(answers)
-        server.__enter__()
-        servers.append(server)
-        return make_drafter({"model": "writer-1", "base_url": server.url, "attempts": 1, "timeout_s": 20})
-
-    yield started
-    for server in servers:
-        server.__exit__()
-
-
-Model = Callable[[Answers], Drafter]
+model = pytest.fixture(start_drafters)
 
 
 def texts(project: Project, query_id: str | None = None) -> list[str]:

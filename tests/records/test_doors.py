@@ -33,7 +33,7 @@ from exam_workbench.types import (
     Question,
     Ranked,
 )
-from tests.made.projects import fill, new_project
+from tests.made.projects import copy_of, fill, filled_project, new_project
 from tests.made.refusals import coded, refusal
 
 DIRTY = "Which \x1fis\x00 it?\x1b\r\nSay \ud83dthe letter."
@@ -42,21 +42,17 @@ QUESTION = Question("q/1", "q", DIRTY, answer_key="r\x1fise", choices=("f\x1fall
 READING = GraderSpec("checks answers", "answer", "none", parameters={"reads": ["answer_key"]}, max_rating=1)
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    made = new_project(tmp_path / "p.duckdb")
-    fill(made, [Question("q/0", "q", "Why?")], {}, {"run": {"q": ["p1", "p2"]}})
-    yield made
-    made.close()
+def put_question(project: Project) -> None:
+    fill(project, [Question("q/0", "q", "Why?")], {}, {"run": {"q": ["p1", "p2"]}})
+
+
+project = filled_project(put_question)
 
 
 @pytest.fixture(scope="module")
 def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """The same project, shared by tests that must not change it."""
-    made = new_project(tmp_path_factory.mktemp("unchanged") / "p.duckdb")
-    fill(made, [Question("q/0", "q", "Why?")], {}, {"run": {"q": ["p1", "p2"]}})
-    yield made
-    made.close()
+    yield from copy_of(put_question, tmp_path_factory.mktemp("unchanged"))
 
 
 class Recorder:

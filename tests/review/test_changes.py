@@ -7,19 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.errors import InputError
-from exam_workbench.labels import Leaderboard, Policy, basis, leaderboard, list_labels
+from exam_workbench.labels import Leaderboard, Policy, leaderboard
 from exam_workbench.records import add_queries
 from exam_workbench.review import changes, version_edits
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question
 from tests.made.projects import examples, fill, new_project, read_project
 from tests.made.refusals import refusal
+from tests.review.test_state_changes import labels_of
 
 PASSAGES = [f"p{i}" for i in range(5)]
 QUERIES = ["q1", "q2"]
@@ -89,9 +89,9 @@ def _edit_and_compare(project: Project, new: dict[str, list[Question]], policy: 
     edits = {query: _with_the_rest(new[query], bank.list_questions(project, query_id=query)) for query in QUERIES}
     state = replace(policy, bank_version=version)
     found = {measure: _or_none(lambda m=measure: changes(project, m, state, edits)) for measure in MEASURES}
-    before = _labels(project, state)
+    before = labels_of(project, state)
     bank.save_version(project, [q for questions in edits.values() for q in questions], "new", "tester")
-    after = _labels(project, policy)
+    after = labels_of(project, policy)
     differing = {
         pair: (before.get(pair), after.get(pair)) for pair in {**before, **after} if before.get(pair) != after.get(pair)
     }
@@ -121,14 +121,6 @@ def _or_none(compute):
 def _with_the_rest(new: list[Question], saved: list[Question]) -> list[Question]:
     ids = {question.question_id for question in new}
     return [*new, *(question for question in saved if question.question_id not in ids)]
-
-
-def _labels(project: Project, policy: Policy) -> dict[tuple[str, str], int | None]:
-    table = list_labels(project, basis(project, policy))
-    return {
-        (query, passage): None if pd.isna(label) else int(label)
-        for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"], strict=True)
-    }
 
 
 def _same(a: Leaderboard, b: Leaderboard) -> None:
@@ -171,9 +163,9 @@ def test_impact_equals_saving_and_recomputing_for_topics(project, seed):
         edits.setdefault(question.query_id, []).append(question)
     del edits[dice.choice(list(edits))]
     found = {measure: changes(project, measure, state, edits) for measure in MEASURES}
-    before = _labels(project, state)
+    before = labels_of(project, state)
     bank.save_version(project, [q for questions in edits.values() for q in questions], "new", "tester")
-    after = _labels(project, now)
+    after = labels_of(project, now)
     pool = {**before, **after}
     differing = {
         place: (before.get(place), after.get(place)) for place in pool if before.get(place) != after.get(place)
