@@ -168,12 +168,16 @@ def _facts_from_json(given: Mapping[str, Any]) -> AuditNumbers:
                 looked=int(batch["looked"]),
                 done=bool(batch["done"]),
                 design=dict(batch["design"]),
-                **{name: _values_from_json(batch[name], n) for name in _VALUES},
-                **{name: np.isin(np.arange(n), batch[name]) for name in _FLAGS},
+                **_batch_arrays(batch, n),
             )
             for batch in given["batches"]
         ],
     )
+
+
+def _batch_arrays(batch: Mapping[str, Any], n: int) -> dict[str, Any]:
+    values = {name: _values_from_json(batch[name], n) for name in _VALUES}
+    return {**values, **{name: np.isin(np.arange(n), batch[name]) for name in _FLAGS}}
 
 
 def _values_from_json(values: Any, n: int) -> Values:

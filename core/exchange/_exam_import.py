@@ -202,7 +202,7 @@ def _name_items(
     """
     named: dict[str, ExamItem] = {}
     ids = items_by_words(cursor, [query, EXAM_QUERY])
-    keyed = {
+    keyed: dict[tuple[str, tuple[str, ...]], tuple[str, str | None]] = {
         (text, choices): (name, key)
         for (text, key, choices), name in items_by_words(cursor, [query]).items()
         if key is not None

@@ -781,8 +781,12 @@ def _table_rows(
             yield line + "\n"
 
     csv.field_size_limit(read_limit("CELL"))
-    quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
-    rows = csv.reader(yield_texts(), delimiter=separator, strict=True, quoting=quoting)
+    rows = csv.reader(
+        yield_texts(),
+        delimiter=separator,
+        strict=True,
+        quoting=csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL,
+    )
     while True:
         number = at + 1
         try:

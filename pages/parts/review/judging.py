@@ -242,7 +242,7 @@ def _desk_data(
             "others": "blind, in your own random order" if blind else "not blind: labels are shown",
         },
         "finished": {
-            "title": f"You have judged all {len(ids):,} matching passages of this query.",
+            "title": f"Matching passages of this query: {len(ids):,}. You have judged all.",
             "about": "" if following is None else "Other queries have unjudged passages.",
             "act": following and "next",
             "with": {"query": following},
