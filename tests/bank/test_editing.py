@@ -77,15 +77,11 @@ def test_pasted_question_already_active_is_skipped():
     assert ([q.text for q in found], again) == (["Why?", OTHER.text], 2)
 
 
-def test_duplicate_has_same_content_and_new_id():
-    copy = duplicate_question(FULL)
-    assert copy.question_id != FULL.question_id
-    assert replace(copy, question_id=FULL.question_id) == FULL
-    assert duplicate_question(FULL).question_id != copy.question_id
-
-
 def test_duplicate_follows_original_before_and_after_saving(project: Project):
     fill(project, [Question(f"q1/{i}", "q1", f"{i}?") for i in range(3)], {}, {})
+    copy = duplicate_question(FULL)
+    assert copy.question_id not in (FULL.question_id, duplicate_question(FULL).question_id)
+    assert replace(copy, question_id=FULL.question_id) == FULL
     copy = replace(duplicate_question(bank.list_questions(project)[0]), text="copy?")
     bank.put_draft(project, "ann", copy)
     expected = ["0?", "copy?", "1?", "2?"]
@@ -102,12 +98,9 @@ def test_split_retires_question_and_parts_inherit_settings():
         assert part.weight == FULL.weight / 2
         assert replace(part, question_id=FULL.question_id, text=FULL.text, weight=FULL.weight) == FULL
     assert len({q.question_id for q in (old, *parts)}) == 3
-
-
-@pytest.mark.parametrize("parts", [[], ["Who?"], ["Who?", " \t"]])
-def test_split_into_fewer_than_two_is_refused(parts: list[str]):
-    with refusal("too-few-questions"):
-        split_question(FULL, parts)
+    for too_few in ([], ["Who?"], ["Who?", " \t"]):
+        with refusal("too-few-questions"):
+            split_question(FULL, too_few)
 
 
 def test_merge_retires_questions_and_keeps_largest_weight():
@@ -115,9 +108,6 @@ def test_merge_retires_questions_and_keeps_largest_weight():
     assert old == [replace(FULL, active=False), replace(OTHER, active=False)]
     assert (one.text, one.weight, one.active, one.query_id) == ("Who, when and where?", 3.0, True, "q1")
     assert one.question_id not in ("q1/a", "q1/b")
-
-
-def test_merge_of_retired_and_active_is_active():
     assert merge_questions([replace(FULL, active=False), OTHER], "Both?")[0].active
     assert not merge_questions(retire_questions([FULL, OTHER]), "Both?")[0].active
 
@@ -192,13 +182,9 @@ def test_new_question_moves_one_place_and_keeps_it_when_saved(project: Project):
     assert [q.text for q in bank.drafted_bank(project, "ann", "q2")] == ["0?", "1?", "new?", "2?"]
     bank.save_drafts(project, "ann", "moved")
     assert [q.text for q in bank.list_questions(project, query_id="q2")] == ["0?", "1?", "new?", "2?"]
-
-
-def test_moving_and_moving_back_leaves_no_draft(project: Project):
-    fill(project, [Question(f"q1/{i}", "q1", f"{i}?") for i in range(3)], {}, {})
     for by in (1, -1):
         bank.put_drafts(project, "ann", move_question(bank.drafted_bank(project, "ann", "q1"), "q1/0", by))
-    assert bank.list_drafts(project, "ann") == {}
+    assert bank.list_drafts(project, "ann") == {}, "moving there and back leaves no draft"
 
 
 wordings = st.text(alphabet=st.sampled_from("ab é?,. \n\t-_1"), max_size=20) | st.text(max_size=12)
@@ -223,6 +209,9 @@ def test_difference_uses_whole_words():
         ("same", "?"),
     ]
     assert word_difference("saltier", "salty") == [("removed", "saltier"), ("added", "salty")]
+    # Unrelated wordings are not interleaved.
+    before, after = "Can caffeine be a narcotic?", "Does the passage name a drug that is one in law?"
+    assert word_difference(before, after) == [("removed", before), ("added", after)]
 
 
 def test_split_is_saved_as_one_version_and_reverted(project: Project):
@@ -232,8 +221,3 @@ def test_split_is_saved_as_one_version_and_reverted(project: Project):
     assert [q.text for q in bank.list_questions(project) if q.active] == ["Who?", "When?", "Where?"]
     assert bank.restore_questions(project, 1, "as it was", "ann") == 3
     assert [q.text for q in bank.list_questions(project) if q.active] == [FULL.text, "Where?"]
-
-
-def test_unrelated_wordings_are_not_interleaved() -> None:
-    before, after = "Can caffeine be a narcotic?", "Does the passage name a drug that is one in law?"
-    assert word_difference(before, after) == [("removed", before), ("added", after)]

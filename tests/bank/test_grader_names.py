@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +20,7 @@ from exam_workbench.graders import make_grader
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
-from tests.made.projects import SPEC, fill, grade, made_project
+from tests.made.projects import SPEC, fill, filled_project, grade
 from tests.made.refusals import refusal
 
 ENDPOINT = {"back_end": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
@@ -36,12 +34,8 @@ def grade_twice(project: Project) -> None:
     grade(project, {("What is A?", "p1"): 2}, made.spec)
 
 
-@pytest.fixture
-def several(tmp_path: Path) -> Iterator[Project]:
-    """A project graded by two graders: one set up as `mine`, one known only by its grades."""
-    project = made_project(tmp_path / "p.duckdb", grade_twice)
-    yield project
-    project.close()
+several = filled_project(grade_twice)
+"""A project graded by two graders: one set up as `mine`, one known only by its grades."""
 
 
 def test_every_name_finds_the_same_grader(several: Project) -> None:
@@ -49,9 +43,6 @@ def test_every_name_finds_the_same_grader(several: Project) -> None:
     for name in (mine.name, mine.fingerprint, "mine"):
         assert find_grader(several, name).spec.fingerprint == mine.fingerprint
         assert make_grader(*grader_settings(several, name)).spec.fingerprint == mine.fingerprint
-
-
-def test_ambiguous_method_name_is_refused(several: Project) -> None:
     with refusal("ambiguous-grader", "self-rating", "test"):
         find_grader(several, "self-rating")
     assert grader_settings(several, "embedding") == ("embedding", {})
@@ -95,7 +86,7 @@ def test_commands_accept_and_print_names(
 ) -> None:
     made = find_grader(several, "mine")
     several.close()
-    monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
+    monkeypatch.setenv("EXAM_PROJECT", str(several.path))
     listed = json.loads(exam("graders", "list", "--json").out)["graders"]
     assert [(one["name"], one["also"]) for one in listed] == [(SPEC.name, []), (made.spec.name, ["mine"])]
     for name in ("mine", made.spec.name, made.spec.fingerprint):
@@ -106,9 +97,7 @@ def test_commands_accept_and_print_names(
     assert f"1 pair ungraded, 0 failed. Run: exam grade --grader '{made.spec.name}' --run sys" in hint
 
 
-def test_grader_with_earlier_fingerprint_is_found_by_every_name(
-    project: Project,
-) -> None:
+def test_grader_with_earlier_fingerprint_is_found_by_every_name(project: Project) -> None:
     """Earlier versions stored the default number format if it was given; this version never does."""
     fill(project, [A], {}, RUNS)
     now = save_named_grader(project, "mine", "choice", {"dtype": "float32", "device": "cpu"}, "ann").spec

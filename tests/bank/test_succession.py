@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from exam_workbench.bank import grader_succession, label_graders, put_grader
 from exam_workbench.bank._grader_catalogue import Succession
@@ -21,13 +18,11 @@ QUESTIONS = [Question("q1/a", "q1", "A?")]
 PASSAGES = [f"p{number}" for number in range(6)]
 
 
-@pytest.fixture
-def graded(tmp_path: Path) -> Iterator[Project]:
-    """A project whose whole pool is graded by the first grader."""
-    project = new_project(tmp_path / "test.duckdb")
-    fill(project, QUESTIONS, {("A?", passage): 3 for passage in PASSAGES}, {"run": {"q1": PASSAGES}}, FORMER)
-    yield project
-    project.close()
+def graded(folder: Path, spec: GraderSpec) -> Project:
+    """Return a project whose whole pool is graded by one grader."""
+    project = new_project(folder / f"{spec.name}.duckdb")
+    fill(project, QUESTIONS, {("A?", passage): 3 for passage in PASSAGES}, {"run": {"q1": PASSAGES}}, spec)
+    return project
 
 
 def work(project: Project, spec: GraderSpec, passages: list[str]) -> None:
@@ -39,24 +34,18 @@ def work(project: Project, spec: GraderSpec, passages: list[str]) -> None:
         end_job(cursor, job, "done")
 
 
-def test_no_succession_while_first_grader_is_default(graded: Project) -> None:
-    assert grader_succession(graded) is None
-    work(graded, LATER, PASSAGES[:2])
-    assert label_graders(graded)[0].spec == FORMER
-    assert grader_succession(graded) is None
-
-
-def test_succession_dates_from_job_that_reached_half_the_grades(graded: Project) -> None:
-    work(graded, LATER, PASSAGES[:2])
-    work(graded, LATER, PASSAGES[2:4])
-    work(graded, LATER, PASSAGES[4:])
-    assert label_graders(graded)[0].spec == LATER
-    assert grader_succession(graded) == Succession("reader", "nearness", find_jobs(graded)[1].started_at)
-
-
-def test_no_succession_by_later_grader_that_is_not_default(tmp_path: Path) -> None:
-    project = new_project(tmp_path / "other.duckdb")
-    fill(project, QUESTIONS, {("A?", passage): 3 for passage in PASSAGES}, {"run": {"q1": PASSAGES}}, LATER)
-    work(project, FORMER, PASSAGES)
+def test_succession_dates_from_job_that_reached_half_the_grades(tmp_path: Path) -> None:
+    project = graded(tmp_path, FORMER)
     assert grader_succession(project) is None
+    work(project, LATER, PASSAGES[:2])
+    assert (label_graders(project)[0].spec, grader_succession(project)) == (FORMER, None)
+    work(project, LATER, PASSAGES[2:4])
+    work(project, LATER, PASSAGES[4:])
+    assert label_graders(project)[0].spec == LATER
+    assert grader_succession(project) == Succession("reader", "nearness", find_jobs(project)[1].started_at)
     project.close()
+    # A grader that comes later without becoming the default succeeds no other.
+    other = graded(tmp_path, LATER)
+    work(other, FORMER, PASSAGES)
+    assert grader_succession(other) is None
+    other.close()

@@ -42,15 +42,11 @@ def topics(project: Project) -> Project:
 
 
 @pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@1", "alpha_nDCG@10"])
-def test_override_forecast_matches_effect(topics: Project, measure: str) -> None:
+def test_forecasts_of_override_and_edit_match_effects(topics: Project, measure: str) -> None:
     foretold = ratings_effect(topics, measure, Policy(), "d1", {"x1": (2, 5)})
     assert foretold.before.scores == leaderboard(topics, measure).scores
     add_override(topics, "x1", "d1", 5, "it does", "ann")
     assert foretold.after.scores == leaderboard(topics, measure).scores
-
-
-@pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@1", "alpha_nDCG@10"])
-def test_edit_forecast_matches_effect(topics: Project, measure: str) -> None:
     foretold = changes(topics, measure, Policy(), {"q": RETIRED})
     assert foretold.before.scores == leaderboard(topics, measure).scores
     bank.save_version(topics, RETIRED, "retire", "ann")

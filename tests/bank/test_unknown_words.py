@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench import bank, cli
+from exam_workbench import bank
 from exam_workbench.bank import drafted_bank, find_grader, put_draft, save_drafts, undo_step
 from exam_workbench.exchange import (
     Imported,
@@ -23,7 +23,7 @@ from exam_workbench.formats import Source
 from exam_workbench.grading import count_skipped, make_plan
 from exam_workbench.labels import MISSING, Policy, add_override, basis, find_overrides, load_ratings
 from exam_workbench.records import list_actions
-from exam_workbench.store import Project, open_project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import filled_project, import_bank, new_project
 
@@ -36,25 +36,18 @@ RATINGS = {"p1": (5, 0, 3), "p2": (1, 4, 2)}
 
 def graded(*ids: str) -> str:
     """Return a graded file that names questions by id only."""
-    entry = {
-        "llm": "flan", "llm_options": {}, "prompt_info": {"prompt_class": "SelfRating", "is_self_rated": True},
-        "prompt_type": "question", "correctAnswered": [], "wrongAnswered": [], "answers": [], "exam_ratio": 0.0,
-    }  # fmt: skip
-    passages = [
-        {
-            "paragraph_id": passage,
-            "text": f"text of {passage}",
-            "paragraph_data": {"judgments": [], "rankings": []},
-            "exam_grades": [
-                {
-                    **entry,
-                    "self_ratings": [{"question_id": i, "self_rating": r} for i, r in zip(ids, rated, strict=True)],
-                }
-            ],
-        }
-        for passage, rated in RATINGS.items()
-    ]
-    return json.dumps(["q1", passages]) + "\n"
+
+    def passage(name: str, ratings: tuple[int, ...]) -> dict[str, object]:
+        rated = [{"question_id": i, "self_rating": rating} for i, rating in zip(ids, ratings, strict=True)]
+        entry = {
+            "llm": "flan", "llm_options": {}, "prompt_info": {"prompt_class": "SelfRating", "is_self_rated": True},
+            "prompt_type": "question", "correctAnswered": [], "wrongAnswered": [], "answers": [], "exam_ratio": 0.0,
+            "self_ratings": rated,
+        }  # fmt: skip
+        data = {"judgments": [], "rankings": []}
+        return {"paragraph_id": name, "text": f"text of {name}", "paragraph_data": data, "exam_grades": [entry]}
+
+    return json.dumps(["q1", [passage(*one) for one in RATINGS.items()]]) + "\n"
 
 
 def take(project: Project, kind: str, content: str, name: str) -> Imported:
@@ -87,36 +80,26 @@ def to_grade(project: Project) -> int:
 ALL = {"q1/bread": [5, 1], "q1/salt": [0, 4], "q1/yeast": [3, 2]}
 
 
-def test_edited_text_is_new_wording_without_grades(by_id: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edited_text_is_new_wording_without_grades(by_id: Project) -> None:
     before = qrels_text(by_id, Policy()).encode()
-    by_id.close()
-    arguments = ["bank", "edit", "q1/bread", "--text", "How do I bake bread?", "--note", "clearer"]
-    monkeypatch.setattr("sys.argv", ["exam", *arguments, "--project", str(by_id.path)])
-    cli.main()
-    again = open_project(by_id.path)
-    try:
-        assert bank.latest_version(again) == 2
-        assert [q.text for q in bank.list_questions(again, 1)] == [None, None, None]
-        assert [q.text for q in bank.list_questions(again, 2)] == ["How do I bake bread?", None, None]
-        assert ratings_of(again, 1) == ALL
-        assert ratings_of(again, 2) == {key: ALL[key] for key in ("q1/salt", "q1/yeast")}
-        assert to_grade(again) == 2
-        assert qrels_text(again, Policy(bank_version=1)).encode() == before
-        assert list_actions(again).acts[0].act == "save bank"
-    finally:
-        again.close()
-
-
-def test_draft_is_new_wording_and_restore_finds_unknown_text(by_id: Project) -> None:
     put_draft(by_id, "ann", replace(BREAD, text="How do I bake bread?"))
-    save_drafts(by_id, "ann", "clearer")
-    assert "q1/bread" not in ratings_of(by_id)
+    assert save_drafts(by_id, "ann", "clearer") == 2
+    assert [q.text for q in bank.list_questions(by_id, 1)] == [None, None, None]
+    assert [q.text for q in bank.list_questions(by_id, 2)] == ["How do I bake bread?", None, None]
+    assert ratings_of(by_id, 1) == ALL
+    assert ratings_of(by_id, 2) == {key: ALL[key] for key in ("q1/salt", "q1/yeast")}
+    assert to_grade(by_id) == 2
+    assert qrels_text(by_id, Policy(bank_version=1)).encode() == before
+    assert list_actions(by_id).acts[0].act == "save bank"
+    import_bank(by_id, [replace(BREAD, text=None, weight=2.0)])
+    kept = replace(BREAD, text="How do I bake bread?", weight=2.0)
+    assert bank.list_questions(by_id)[0] == kept, "a file without texts keeps those of the bank"
     bank.restore_questions(by_id, 1, "back", "ann")
     assert [q.text for q in bank.list_questions(by_id)] == [None, None, None]
     assert ratings_of(by_id) == ALL
 
 
-def test_import_supplies_texts_of_graded_questions(by_id: Project) -> None:
+def test_first_import_supplies_texts_and_second_is_new_wording(by_id: Project) -> None:
     preview = import_bank(by_id, BANK, preview=True)
     assert preview.counts["questions get their words"] == 3
     assert [q.text for q in bank.list_questions(by_id)] == [None, None, None]
@@ -126,10 +109,6 @@ def test_import_supplies_texts_of_graded_questions(by_id: Project) -> None:
     assert bank.list_questions(by_id, 1) == BANK
     assert (bank.latest_version(by_id), ratings_of(by_id), to_grade(by_id)) == (1, ALL, 0)
     assert list_actions(by_id).acts[0].detail["counts"] == done.counts
-
-
-def test_second_import_with_other_text_is_new_wording(by_id: Project) -> None:
-    import_bank(by_id, BANK)
     done = import_bank(by_id, [replace(BREAD, text="How do I bake bread?"), SALT])
     assert (done.counts["changed questions"], done.counts["bank version"]) == (1, 2)
     assert "questions get their words" not in done.counts
@@ -174,12 +153,6 @@ def test_graded_file_with_texts_supplies_them(by_id: Project, tmp_path: Path) ->
     done = import_files(by_id, "graded", [Source("own.jsonl.gz", data=own)], "ann")
     assert done.counts["questions get their words"] == 3
     assert (bank.list_questions(by_id, 1), ratings_of(by_id)) == (BANK, ALL)
-
-
-def test_file_without_texts_keeps_those_of_bank(by_id: Project) -> None:
-    bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
-    import_bank(by_id, [replace(BREAD, text=None, weight=2.0)])
-    assert bank.list_questions(by_id)[0] == replace(BREAD, text="How do I bake bread?", weight=2.0)
 
 
 def test_drafts_that_keep_the_wording_get_texts(by_id: Project) -> None:

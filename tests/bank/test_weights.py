@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -17,48 +16,32 @@ from exam_workbench.labels import Policy, basis, coverage_scores, list_labels
 from exam_workbench.review import changes
 from exam_workbench.store import Project
 from exam_workbench.types import MAX_WEIGHT, Question
-from tests.made.projects import copy_of, fill, filled_project
+from tests.made.projects import fill, filled_project
 from tests.made.refusals import refusal
 
 A = Question("q1/a", "q1", "A?")
 B = Question("q1/b", "q1", "B?")
 RUNS = {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}}
-BEYOND = [1e308, -1e308, 1.0001 * MAX_WEIGHT, math.inf, math.nan]
+filled = filled_project(lambda project: fill(project, [A, B], {("A?", "p1"): 5, ("B?", "p2"): 2}, RUNS))
 
 
-def put_graded(project: Project) -> None:
-    fill(project, [A, B], {("A?", "p1"): 5, ("B?", "p2"): 2}, RUNS)
-
-
-filled = filled_project(put_graded)
-
-
-@pytest.fixture(scope="module")
-def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same project, shared by tests that must not change it."""
-    yield from copy_of(put_graded, tmp_path_factory.mktemp("unchanged"))
-
-
-@pytest.mark.parametrize("weight", BEYOND)
-def test_unbounded_weight_is_refused_everywhere(unchanged: Project, weight: float) -> None:
+@pytest.mark.parametrize("weight", [1e308, -1e308, 1.0001 * MAX_WEIGHT, math.inf, math.nan])
+def test_unbounded_weight_is_refused_everywhere(filled: Project, weight: float) -> None:
     changed = replace(A, weight=weight)
-    before = bank.list_questions(unchanged)
+    before = bank.list_questions(filled)
     with refusal("weight-out-of-range"):
-        bank.save_version(unchanged, [changed], "n", "ann")
+        bank.save_version(filled, [changed], "n", "ann")
     with refusal("weight-out-of-range"):
-        bank.put_draft(unchanged, "ann", changed)
+        bank.put_draft(filled, "ann", changed)
     with refusal("weight-out-of-range"):
-        bank.change_draft(unchanged, "ann", A, "weight", weight)
+        bank.change_draft(filled, "ann", A, "weight", weight)
     row = {"query_id": "q1", "question_id": "q1/a", "text": "A?", "weight": weight}
     csv = f"query_id,question_id,text,weight\nq1,q1/a,A?,{weight}\n"
     in_json = "weight-out-of-range" if math.isfinite(weight) else "invalid-json"
     for name, content, code in (("bank.jsonl", json.dumps(row), in_json), ("bank.csv", csv, "weight-out-of-range")):
         with refusal(code, name, kind=FileError):
-            import_files(unchanged, "bank", [Source(name, data=content.encode())], "ann")
-    assert bank.list_questions(unchanged) == before and not bank.list_drafts(unchanged, "ann")
-
-
-def test_largest_weights_are_accepted_and_scored(filled: Project) -> None:
+            import_files(filled, "bank", [Source(name, data=content.encode())], "ann")
+    assert bank.list_questions(filled) == before and not bank.list_drafts(filled, "ann")
     bank.save_version(filled, [replace(A, weight=MAX_WEIGHT), replace(B, weight=-MAX_WEIGHT)], "n", "ann")
     assert coverage_scores(filled, basis(filled, Policy())) == {"one": {"q1": 1.0}, "two": {"q1": 0.0}}
 
