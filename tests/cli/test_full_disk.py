@@ -62,7 +62,7 @@ for act in ACTS:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(out):
             code = run_command(act.split())
         resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, unlimited))
-        left = [one for one in os.listdir() if one.startswith((".", PREFIX)) or one.endswith(".tmp")]
+        left = [one.name for one in Path().rglob("*") if one.name.startswith((".", PREFIX)) or one.suffix == ".tmp"]
         project = open_project(Path("some.duckdb"))
         now = len(list_publications(project))
         made, published = now - published, now

@@ -7,33 +7,34 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from unittest import mock
 
 import duckdb
 import pytest
 
-from exam_workbench import bank, cli, exchange
+from exam_workbench import bank, exchange
 from exam_workbench.audit import Goal, design_audit, draw_batch, list_audit_assessors
 from exam_workbench.bank import put_draft, save_drafts
 from exam_workbench.errors import ProjectError
 from exam_workbench.exchange import _integrity as integrity
 from exam_workbench.exchange._integrity import Check
-from exam_workbench.graders import Control, Outcome, Pair
 from exam_workbench.grading import Request, run_job
 from exam_workbench.jobs import find_jobs
 from exam_workbench.labels import Policy, add_override
 from exam_workbench.records import find_token, find_tokens, list_actions, make_token
 from exam_workbench.store import Project, _opening as projects, migrations, open_project
-from exam_workbench.types import Grade, GraderInput, GraderSpec, Question
+from exam_workbench.types import Question
 from tests.cli.test_reading_together import run
 from tests.made.audits import deal, fill_audited
 from tests.made.fuzz_parquet import A, fill_most
 from tests.made.projects import file_of, fill, made_project, new_project
 from tests.made.refusals import kept_failures, mentions, refusal
 from tests.made.screens import check_refused, edit, holds, served, sound, texts, visit  # noqa: F401
+from tests.records.test_reopening import Grader
 
 QUESTIONS = [Question("q1/a", "q1", "A?")]
 GRADED = 5_000
@@ -69,30 +70,16 @@ def duck(path: Path, whole: bytes) -> None:
     duckdb.connect(str(path)).execute("CREATE TABLE a AS SELECT 1").close()
 
 
-def folder(path: Path, whole: bytes) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def pipe(path: Path, whole: bytes) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
 def flipped(at: int) -> Callable[[Path, bytes], object]:
-    def flip(path: Path, whole: bytes) -> None:
-        changed = bytearray(whole)
-        changed[at] ^= 0xFF
-        path.write_bytes(changed)
-
-    return flip
+    """Return a function that damages a byte of a project file."""
+    return lambda path, whole: path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
 
 
 BAD: list[tuple[Callable[[Path, bytes], object], str]] = [
     (sqlite, "not-a-project"),
     (duck, "not-a-project"),
-    (folder, "not-a-project"),
-    (pipe, "not-a-file"),
+    (lambda path, whole: (path.unlink(), path.mkdir()), "not-a-project"),
+    (lambda path, whole: (path.unlink(), os.mkfifo(path)), "not-a-file"),
     (lambda path, whole: path.write_bytes(b""), "empty-project-file"),
     (lambda path, whole: path.write_text("hello\n" * 2000), "not-a-project"),
     (lambda path, whole: path.write_bytes(bytes(len(whole))), "not-a-project"),
@@ -113,7 +100,7 @@ def test_bad_project_file_is_refused_with_hint_and_unchanged(
     before = path.read_bytes() if path.is_file() else None
     with refusal(code, kind=ProjectError) as refused:
         open_project(path, read_only)
-    assert refused.value.hint and "Error" not in str(refused.value)
+    assert path.name in refused.value.message and refused.value.hint and "Error" not in str(refused.value)
     assert before is None or path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
@@ -231,14 +218,14 @@ def test_screen_reports_bad_project_and_other_projects_open(path: Path) -> None:
     assert not app.error and ("1", "query") in {(one["count"], one["text"]) for one in here["blocks"][0]["lines"]}
 
 
-def test_draft_refused_by_full_disk_is_kept_and_stored_later(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draft_refused_by_full_disk_is_kept_and_stored_later(path: Path) -> None:
     app = visit("question_bank", project="some")
-    with monkeypatch.context() as full:
-        full.setattr("exam_workbench.bank.change_draft", no_room)
+    full = ProjectError("disk-full", "There is no room left on the disk.", "Free some space.")
+    with mock.patch("exam_workbench.bank.change_draft", side_effect=full):
         edit(app, texts(app)[0], text="Typed?")
         # The browser keeps edits that were not confirmed as stored, and shows the reason.
         (why,) = holds(app, "bank")["refused"].values()
-        assert NO_ROOM.message in why
+        assert full.message in why
         assert holds(app, "questions")["refused"] == holds(app, "bank")["refused"]
         assert not app.error and texts(app)[0] != "Typed?", "the rest of the screen is shown"
     sound(app.run())
@@ -246,13 +233,6 @@ def test_draft_refused_by_full_disk_is_kept_and_stored_later(path: Path, monkeyp
     project = open_project(path)
     assert [draft.question.text for draft in bank.list_drafts(project, "ann").values()] == ["Typed?"]
     project.close()
-
-
-NO_ROOM = ProjectError("disk-full", "There is no room left on the disk.", "Free some space.")
-
-
-def no_room(*arguments: object) -> None:
-    raise NO_ROOM
 
 
 def test_export_to_other_full_disk_names_that_disk(path: Path, tmp_path: Path) -> None:
@@ -280,18 +260,23 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made.close()
 
 
-def breaks(connection: duckdb.DuckDBPyConnection) -> None:
-    connection.execute("CREATE TABLE half (way INTEGER)")
-    connection.execute("DELETE FROM grades")
-    connection.execute("INSERT INTO nowhere VALUES (1)")
-
-
 def test_failed_upgrade_changes_nothing_and_names_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "old.duckdb"
     file_of(fill_most).write(path)
-    before = path.read_bytes()
+    before, known = path.read_bytes(), migrations.MIGRATIONS
+
+    def gives_up(connection: duckdb.DuckDBPyConnection) -> None:
+        connection.execute("DELETE FROM grades")
+        raise ZeroDivisionError
+
+    def breaks(connection: duckdb.DuckDBPyConnection) -> None:
+        connection.execute("CREATE TABLE half (way INTEGER); DELETE FROM grades; INSERT INTO nowhere VALUES (1)")
+
     with monkeypatch.context() as newer:
-        newer.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, ("0999_breaks", breaks)))
+        newer.setattr(migrations, "MIGRATIONS", (*known, ("0999_gives_up", gives_up)))
+        with pytest.raises(ZeroDivisionError):
+            open_project(path)
+        newer.setattr(migrations, "MIGRATIONS", (*known, ("0999_breaks", breaks)))
         for copy in ("old.duckdb.before-0999_breaks", "old.duckdb.before-0999_breaks-2"):
             with refusal("upgrade-failed", str(copy), kind=ProjectError):
                 open_project(path)
@@ -302,18 +287,13 @@ def test_failed_upgrade_changes_nothing_and_names_the_copy(tmp_path: Path, monke
     project.close()
 
 
-LATER = (
-    "UPDATE activity SET happened_at = happened_at + INTERVAL 2 DAY; UPDATE bank_versions SET saved_at = saved_at +"
-    " INTERVAL 2 DAY; UPDATE overrides SET made_at = made_at + INTERVAL 2 DAY; UPDATE publications SET published_at ="
-    " published_at + INTERVAL 2 DAY"
-)
-
-
 def test_clock_set_back_keeps_order_and_results(project: Project) -> None:
+    dates = {"activity": "happened_at", "bank_versions": "saved_at", "overrides": "made_at",
+             "publications": "published_at"}  # fmt: skip
     with project.transaction() as cursor:
         # Date all earlier work two days into the future.
-        for statement in LATER.split(";"):
-            cursor.execute(statement)
+        for table, column in dates.items():
+            cursor.execute(f"UPDATE {table} SET {column} = {column} + INTERVAL 2 DAY")
     put_draft(project, "ann", replace(A, text="Said after it?"))
     save_drafts(project, "ann", "after it")
     assert [version.version for version in bank.list_versions(project)] == [3, 2, 1]
@@ -321,7 +301,7 @@ def test_clock_set_back_keeps_order_and_results(project: Project) -> None:
     add_override(project, "q1/a", "p1", 0, "after it", "bob")
     counts = "SELECT rating FROM current_overrides JOIN question_texts ON text_key = question_text_key WHERE text = ?"
     assert project.rows(counts, ["Said after it?"]) == [(0,)]
-    final = run_job(project, Threes(), Request(), "ann")
+    final = run_job(project, Grader(), Request(), "ann")
     assert final.state == "done" and final.seconds >= 0
     assert find_jobs(project)[0].state == "done"
     exchange.publish_qrels(project, Policy(), "ann", note="after it")
@@ -353,64 +333,7 @@ def test_clock_set_back_keeps_token_use_current_and_frees_queries(tmp_path: Path
     project.close()
 
 
-class Threes:
-    """A grader that gives every pair rating 3, one at a time."""
-
-    spec = GraderSpec("threes", "self-rating", "threes")
-
-    def grade(
-        self,
-        questions: Mapping[int, GraderInput],
-        passages: Mapping[int, str],
-        pairs: Sequence[Pair],
-        control: Control | None = None,
-    ) -> Iterator[list[Outcome]]:
-        for question, passage in pairs:
-            yield [(question, passage, Grade(3, "graded"))]
-
-
-FULL = """
-import resource, sys
-from pathlib import Path
-from exam_workbench.errors import WorkbenchError
-from exam_workbench.store import back_up_project, open_project
-
-project = open_project(Path(sys.argv[1]))
-# No file may grow beyond this: what a full disk says, but with a reason of its own.
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-try:
-    print(back_up_project(project).path)
-except WorkbenchError as error:
-    print(error.code)
-grades = project.value("SELECT count(*) FROM grades")
-project.close()
-print(grades, list(Path(sys.argv[1]).parent.rglob(".exam-work-*")))
-"""
-
-
-def test_backup_on_full_disk_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "some.duckdb"
-    file_of(fill_most).write(path)
-    before = path.read_bytes()
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, timeout=120, check=False
-    )
-    said, then = done.stdout.splitlines()
-    assert said == "disk-full"
-    assert then == "3 []"
-    assert path.read_bytes() == before
-
-
 WHAT: dict[str, Check] = {one.name: one for one in exchange.CHECKS}
-
-
-def run_on(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["exam", *words])
-    try:
-        cli.main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 def broken(folder: Path, sql: str) -> Project:
@@ -427,13 +350,15 @@ def test_check_command_shows_first_row_and_keeps_sound_projects(
     path = tmp_path / "whole.duckdb"
     file_of(fill_most).write(path)
     before = path.read_bytes()
-    assert run_on(monkeypatch, "check", "--project", str(path), "--json") == 0
+    assert run(path, monkeypatch, "check", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["sound"] and [one["name"] for one in told["checks"]] == list(WHAT)
+    assert {name for name, *_ in WRONG} | {"file"} == set(WHAT), "every check is tried on a fault"
     assert all(not one["findings"] for one in told["checks"])
     assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == [path.name]
-    broken(tmp_path, "UPDATE rankings SET rank = 0 WHERE run_key = (SELECT max(run_key) FROM rankings)").close()
-    assert run_on(monkeypatch, "check", "--project", str(tmp_path / "broken.duckdb")) == 1
+    hurt = broken(tmp_path, "UPDATE rankings SET rank = 0 WHERE run_key = (SELECT max(run_key) FROM rankings)")
+    hurt.close()
+    assert run(hurt.path, monkeypatch, "check") == 1
     said = capsys.readouterr()
     line, end = said.err.splitlines()
     assert mentions(end, "1") and mentions(end, "broken.duckdb")
@@ -471,10 +396,6 @@ def test_fault_is_named_with_example_and_fix(tmp_path: Path, name: str, sql: str
     project.close()
     assert (table, code) in {(one.table, one.code) for one in found}
     assert all(one.rows >= 1 and one.todo and one.check == name for one in found)
-
-
-def test_every_check_is_tried_on_a_fault() -> None:
-    assert {name for name, *_ in WRONG} | {"file"} == set(WHAT)
 
 
 def test_foreign_table_blocks_no_other_check_and_damage_is_found(tmp_path: Path) -> None:

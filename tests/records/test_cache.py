@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from exam_workbench.store import Project, cache, read_objects
-from tests.made.projects import judge, new_project
+from tests.made.projects import filled_project, judge
 
-
-@pytest.fixture
-def project(tmp_path: Path):
-    project = new_project(tmp_path / "made.duckdb")
-    judge(project, {("q1", "p1"): 1})
-    yield project
-    project.close()
+project = filled_project(lambda made: judge(made, {("q1", "p1"): 1}))
 
 
 def test_views_and_macros_are_mapped_to_their_tables(project: Project) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from exam_workbench import bank, records
 from exam_workbench.bank import save_named_grader
-from exam_workbench.cli import main
+from exam_workbench.cli import run_command
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import exporting, graded_file, import_files
 from exam_workbench.formats import Source
@@ -212,15 +211,13 @@ def test_names_with_control_characters_are_refused(unchanged: Project, name: str
             door(cursor)
 
 
-def graded_line(query: str, passage: str) -> str:
-    return json.dumps([query, [{"paragraph_id": passage, "text": "t", "paragraph_data": {}, "exam_grades": []}]])
-
-
 FILES = {
     "queries": lambda name: json.dumps({"query_id": name, "text": "t"}),
     "passages": lambda name: json.dumps({"passage_id": name, "text": "t"}),
     "bank": lambda name: json.dumps({"query_id": name, "question_id": "x", "text": "t"}),
-    "graded": lambda name: graded_line("q", name),
+    "graded": lambda name: json.dumps(
+        ["q", [{"paragraph_id": name, "text": "t", "paragraph_data": {}, "exam_grades": []}]]
+    ),
     "responses": lambda name: json.dumps({"run": "r", "query_id": name, "text": "t"}),
 }
 
@@ -271,11 +268,8 @@ def test_graded_file_with_control_characters_keeps_grades(project: Project, tmp_
     other.close()
 
 
-def test_non_text_argument_prints_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_non_text_argument_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     reason = "\udcff\x1b[2J" + "a" * 5000
-    monkeypatch.setattr(sys, "argv", ["exam", "overrides", "set", "q1/a", "p1", "3", "--reason", reason])
-    with pytest.raises(SystemExit) as stopped:
-        main()
+    assert run_command(["overrides", "set", "q1/a", "p1", "3", "--reason", reason]) == 2
     said = capsys.readouterr().err
-    assert stopped.value.code == 2
     assert said.count("\n") == 1 and "\x1b" not in said and len(said) < 1500

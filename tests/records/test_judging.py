@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from exam_workbench import records
 from exam_workbench.bank import save_version
-from exam_workbench.errors import InputError
 from exam_workbench.exchange._integrity import find_faults
 from exam_workbench.labels import Policy, compare, leaderboard, official_board
 from exam_workbench.records.judging import judge_passage, last_judged_passage, undo_judgment
@@ -24,7 +22,7 @@ from exam_workbench.review import (
 )
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, fill, filled_project, judge, judge as import_judgments
+from tests.made.projects import fill, filled_project, judge, judge as import_judgments
 from tests.made.refusals import refusal
 from tests.made.shell import printed, shell_on
 
@@ -39,12 +37,6 @@ def grade_and_judge(project: Project) -> None:
 graded = filled_project(grade_and_judge)
 
 
-@pytest.fixture(scope="module")
-def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same project, shared by tests that must not change it."""
-    yield from copy_of(grade_and_judge, tmp_path_factory.mktemp("unchanged"))
-
-
 def pooled(project: Project) -> list[str]:
     return [
         passage
@@ -52,6 +44,25 @@ def pooled(project: Project) -> list[str]:
             "SELECT passage_id FROM pool JOIN passages USING (passage_key) ORDER BY position"
         )
     ]
+
+
+def test_judgments_of_assessors_are_kept_apart_and_on_record(graded: Project) -> None:
+    judge_passage(graded, "q1", "p1", 2, "ann", "names the place")
+    judge_passage(graded, "q1", "p1", 1, "ann")
+    judge_passage(graded, "q1", "p1", 3, "bob")
+    assert records.source_judgments(graded, "assessor: ann") == {"q1": {"p1": 1}}
+    records.withdraw_judgment(graded, "q1", "p1", "ann")
+    assert records.own_judgment(graded, "q1", "p1", "ann") is None
+    assert records.own_judgment(graded, "q1", "p1", "bob") == 3
+    assert [(act.author, act.value, act.note) for act in records.judgment_history(graded, "q1", "p1")] == [
+        ("ann", None, ""),
+        ("bob", 3, ""),
+        ("ann", 1, ""),
+        ("ann", 2, "names the place"),
+    ]
+    assert records.judgment_sources(graded) == ["assessors", "assessor: bob"]
+    with refusal("no-own-judgment", "ann"):
+        records.withdraw_judgment(graded, "q1", "p1", "ann")
 
 
 def test_assessor_judgments_form_a_source_and_leaderboard(graded: Project) -> None:
@@ -72,15 +83,6 @@ def test_assessor_judgments_form_a_source_and_leaderboard(graded: Project) -> No
     board = leaderboard(graded, "nDCG@10", "assessor: ann")
     assert [system.run for system in board.systems] == ["x", "y", "z"]
     assert compare(graded, "nDCG@10", "assessor: ann").correlation.spearman == pytest.approx(1.0)
-
-
-def test_new_judgment_replaces_value_and_history_keeps_both(graded: Project) -> None:
-    judge_passage(graded, "q1", "p1", 2, "ann", "names the place")
-    judge_passage(graded, "q1", "p1", 1, "ann")
-    judge_passage(graded, "q1", "p2", 1, "ann")
-    assert records.source_judgments(graded, "assessor: ann") == {"q1": {"p1": 1, "p2": 1}}
-    history = records.judgment_history(graded, "q1", "p1")
-    assert [(act.author, act.value, act.note) for act in history] == [("ann", 1, ""), ("ann", 2, "names the place")]
 
 
 def test_undo_restores_replaced_judgment_or_withdraws_the_first(graded: Project) -> None:
@@ -112,22 +114,6 @@ def test_first_blind_judgment_is_kept_unless_withdrawn_blind(graded: Project) ->
     assert records.judgment_history(graded, "q1", "p3")[0].blind is None
 
 
-def test_withdrawing_affects_only_own_judgment_and_is_recorded(graded: Project) -> None:
-    judge_passage(graded, "q1", "p1", 2, "ann")
-    judge_passage(graded, "q1", "p1", 3, "bob")
-    records.withdraw_judgment(graded, "q1", "p1", "ann")
-    assert records.own_judgment(graded, "q1", "p1", "ann") is None
-    assert records.own_judgment(graded, "q1", "p1", "bob") == 3
-    assert [(act.author, act.value) for act in records.judgment_history(graded, "q1", "p1")] == [
-        ("ann", None),
-        ("bob", 3),
-        ("ann", 2),
-    ]
-    assert records.judgment_sources(graded) == ["assessors", "assessor: bob"]
-    with refusal("no-own-judgment", "ann"):
-        records.withdraw_judgment(graded, "q1", "p1", "ann")
-
-
 def test_judged_passage_is_pooled_until_judgment_is_withdrawn(graded: Project) -> None:
     with graded.transaction() as cursor:
         cursor.execute("DELETE FROM rankings WHERE rank = 3")
@@ -143,23 +129,18 @@ def test_judged_passage_is_pooled_until_judgment_is_withdrawn(graded: Project) -
     assert pooled(graded) == before
 
 
-@pytest.mark.parametrize(
-    ("query", "passage", "value", "author", "said"),
-    [
-        ("q1", "p1", 4, "ann", ("judgment-out-of-range",)),
-        ("q1", "p1", -1, "ann", ("judgment-out-of-range",)),
-        ("q9", "p1", 1, "ann", ("unknown-query", "q9")),
-        ("q1", "p9", 1, "ann", ("unknown-passage", "p9")),
-        ("q1", "p1", 1, "  ", ("empty-name",)),
-    ],
-)
-def test_invalid_judgment_changes_nothing(
-    unchanged: Project, query: str, passage: str, value: int, author: str, said: tuple[str, ...]
-) -> None:
-    with refusal(*said):
-        judge_passage(unchanged, query, passage, value, author)
-    assert records.judgment_sources(unchanged) == ["assessors"]
-    assert records.judgment_history(unchanged, "q1", "p1") == []
+def test_invalid_judgment_changes_nothing(graded: Project) -> None:
+    for judgment, said in (
+        (("q1", "p1", 4, "ann"), ("judgment-out-of-range",)),
+        (("q1", "p1", -1, "ann"), ("judgment-out-of-range",)),
+        (("q9", "p1", 1, "ann"), ("unknown-query", "q9")),
+        (("q1", "p9", 1, "ann"), ("unknown-passage", "p9")),
+        (("q1", "p1", 1, "  "), ("empty-name",)),
+    ):
+        with refusal(*said):
+            judge_passage(graded, *judgment)
+        assert records.judgment_sources(graded) == ["assessors"]
+        assert records.judgment_history(graded, "q1", "p1") == []
 
 
 def test_whitespace_is_ignored_in_names_and_changes_are_counted() -> None:
@@ -189,10 +170,7 @@ def fill_judged(project: Project) -> None:
     judge(project, JUDGED)
 
 
-@pytest.fixture
-def judged(project: Project) -> Project:
-    fill_judged(project)
-    return project
+judged = filled_project(fill_judged)
 
 
 def pairs(project: Project) -> set[tuple[str, str]]:
@@ -206,6 +184,9 @@ def held(project: Project) -> Project:
 
 
 def test_held_out_share_depends_on_seed_and_is_excluded(judged: Project) -> None:
+    for share in (-0.1, 1, 2):
+        with refusal("share-out-of-range"):
+            records.set_hold_out(judged, share, "olga")
     assert records.for_tuning(judged) is judged and records.for_confirming(judged) is None
     records.set_hold_out(judged, 0.3, "olga", 7)
     out, rest = pairs(held(judged)), pairs(records.for_tuning(judged))
@@ -252,14 +233,6 @@ def test_agreement_uses_held_out_share_or_reports_tuning(judged: Project) -> Non
         side_agreement(records.for_tuning(judged), Labels(Policy(bank_version=1)), sides[1]).n == 120 - found.held_out.n
     )
     assert find_confirmation(judged, Labels(Policy()), Labels(Policy())) is None
-
-
-@pytest.mark.parametrize("share", [-0.1, 1, 2])
-def test_share_out_of_range_is_refused(judged: Project, share: float) -> None:
-    with pytest.raises(InputError) as refused:
-        records.set_hold_out(judged, share, "olga")
-    assert refused.value.code == "share-out-of-range"
-    assert records.hold_out(judged) is None
 
 
 def test_cli_holds_out_a_share(

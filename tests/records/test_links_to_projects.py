@@ -49,17 +49,12 @@ def test_bad_links_are_refused_and_links_to_projects_followed(links: Path) -> No
     assert not (links.parent / "none.duckdb").exists()
 
 
-def test_screen_reports_link_to_no_project(links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_screens_report_bad_links_and_shared_server_offers_none(links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links))
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     for name in "none", "loop", "notes":
         app = visit("home", project=name)
         assert app.error and not app.exception
-
-
-def test_shared_server_offers_no_links(links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(links))
-    monkeypatch.delenv("EXAM_PROJECT", raising=False)
     assert sorted(ui.project_files()) == ["loop", "none", "notes", "own", "real"]
     monkeypatch.setenv(login.DEMAND_VARIABLE, "1")
     assert sorted(ui.project_files()) == ["own"]

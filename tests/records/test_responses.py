@@ -23,7 +23,7 @@ from exam_workbench.records import (
 )
 from exam_workbench.records._responses import PASSAGE_WORDS, split_response
 from exam_workbench.records._runs import stage_rankings
-from exam_workbench.store import Project, log_action
+from exam_workbench.store import Project, log_action, open_project
 from exam_workbench.text import all_clean, clean_text
 from exam_workbench.types import Passage, Query, Question, Ranked, Response, Sentence
 from tests.made.projects import citations, fill, new_project
@@ -49,13 +49,7 @@ def test_each_text_is_stored_once(project: Project, monkeypatch: pytest.MonkeyPa
         written = records.add_kept_passages(cursor, files)
         assert records.add_passages(cursor, [Passage("g", "ten"), Passage("x", "six")]) == 2
     assert stored(project) == TEXTS | {"z": "two", "y": "ten", "g": "ten", "x": "six"}
-    assert sorted(project.rows("SELECT text FROM passage_texts")) == [
-        ("one",),
-        ("six",),
-        ("ten",),
-        ("three",),
-        ("two",),
-    ]
+    assert sorted(project.rows("SELECT text FROM passage_texts")) == [(t,) for t in sorted({*TEXTS.values(), "ten"})]
     assert written.new == len(TEXTS)
     key_of = dict(project.rows("SELECT passage_id, passage_key FROM passages"))
     assert written.keys.tolist() == [key_of[one] for one in [*TEXTS, "g", "a", "b"]]
@@ -100,17 +94,17 @@ def read(*sources: Source) -> tuple[list[Response], Report]:
     return read_responses(sources, report), report
 
 
+def add_queries(project: Project, *query_ids: str) -> None:
+    with project.transaction() as cursor:
+        collection.add_queries(cursor, [Query(q, f"query {q}") for q in query_ids], replace=True)
+
+
 def plain(query_id: str, run: str, text: str) -> dict[str, str]:
     return {"query_id": query_id, "run": run, "text": text}
 
 
 def import_responses(project: Project, *sources: Source, **options: Any) -> Imported:
     return import_files(project, "responses", sources, "tester", Options(**options))
-
-
-def add_queries(project: Project, *query_ids: str) -> None:
-    with project.transaction() as cursor:
-        collection.add_queries(cursor, [Query(q, f"query {q}") for q in query_ids], replace=True)
 
 
 def ranked(project: Project, run: str, query_id: str) -> list[str]:
@@ -153,6 +147,22 @@ def test_trec_rag_jsonl_and_json_maps_keep_texts_and_citations() -> None:
     assert [r.run for r in read(Source("mine.json", data=b'{"q": "t"}'))[0]] == ["mine"]
 
 
+def test_response_files_are_recognized_and_odd_entries_reported() -> None:
+    _, report = read(Source("m.json", data=b'{"q": {"a": "One."}, "q": {"a": "Two."}}'))
+    (problem,) = report.problems
+    check_problem(problem, "m.json duplicate-response", "a", "q", "m.json")
+    row = {**RAG, "topic_id": "q2", "answer": [{"text": "Only this.", "citations": [1, 2]}]}
+    responses, report = read(jsonl(plain("q1", "sys", "  "), row))
+    assert [(r.query_id, r.sentences[0].citations) for r in responses] == [("q2", ("doc-b",))]
+    assert [coded(note) for note in report.notes] == [
+        f"answers.jsonl:{fault}" for fault in ("1 empty-response", "2 citation-out-of-range")
+    ]
+    lines = b'{\n  "q": {\n    "a": "t",\n    "b": "u"}}'
+    for source in (jsonl(RAG), jsonl(plain("q", "a", "t")), Source("m.json", data=lines)):
+        assert detect_kind(source) == "responses"
+    assert detect_kind(jsonl({"query_id": "q", "text": "t"}, name="queries.jsonl")) == "queries"
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -173,23 +183,6 @@ def test_bad_lines_are_refused_by_number(line: str, said: tuple[str, ...]) -> No
     (problem,) = report.problems
     code, *values = said
     check_problem(problem, f"f.jsonl:2 {code}", *values)
-
-
-def test_response_files_are_recognized_and_odd_entries_reported() -> None:
-    _, report = read(Source("m.json", data=b'{"q": {"a": "One."}, "q": {"a": "Two."}}'))
-    (problem,) = report.problems
-    check_problem(problem, "m.json duplicate-response", "a", "q", "m.json")
-    row = {**RAG, "topic_id": "q2", "answer": [{"text": "Only this.", "citations": [1, 2]}]}
-    responses, report = read(jsonl(plain("q1", "sys", "  "), row))
-    assert [(r.query_id, r.sentences[0].citations) for r in responses] == [("q2", ("doc-b",))]
-    assert [coded(note) for note in report.notes] == [
-        "answers.jsonl:1 empty-response",
-        "answers.jsonl:2 citation-out-of-range",
-    ]
-    assert detect_kind(jsonl(RAG)) == "responses"
-    assert detect_kind(jsonl(plain("q", "a", "t"))) == "responses"
-    assert detect_kind(Source("m.json", data=b'{\n  "q": {\n    "a": "t",\n    "b": "u"}}')) == "responses"
-    assert detect_kind(jsonl({"query_id": "q", "text": "t"}, name="queries.jsonl")) == "queries"
 
 
 # Splitting
@@ -222,22 +215,6 @@ def test_responses_are_split_at_sentences_that_keep_citations() -> None:
 # Importing
 
 
-def test_response_becomes_run_of_its_passages(project: Project) -> None:
-    add_queries(project, "q1")
-    done = import_responses(project, jsonl(plain("q1", "sys", SENTENCE * 30)))
-    assert done.counts == {"runs": 1, "responses": 1, "passages of responses": 3}
-    assert ranked(project, "sys", "q1") == ["sys/q1/1", "sys/q1/2", "sys/q1/3"]
-    assert project.value("SELECT count(*) FROM pool WHERE text_key IS NOT NULL") == 3
-
-
-def test_query_is_imported_with_response_and_citations_are_kept(project: Project) -> None:
-    import_responses(project, jsonl(RAG))
-    assert project.rows("SELECT query_id, text FROM queries") == [("q1", "why is the sky blue")]
-    assert citations(project, "sys/q1/1") == [("doc-a", "doc-b"), (), ("doc-c",)]
-    (run,) = records.response_runs(project)
-    assert (run.run, run.responses, run.words, run.passages, run.sentences, run.cited) == ("sys", 1, 13, 1, 3, 2)
-
-
 def test_unknown_query_refuses_import_unless_skipped(project: Project) -> None:
     add_queries(project, "q1")
     source = jsonl(plain("q1", "sys", "Known."), plain("q9", "sys", "Unknown."))
@@ -250,8 +227,10 @@ def test_unknown_query_refuses_import_unless_skipped(project: Project) -> None:
 
 
 def test_reimported_responses_replace_old_ones_and_texts_stay(project: Project) -> None:
-    add_queries(project, "q1", "q2")
-    import_responses(project, jsonl(plain("q1", "sys", "First version."), plain("q2", "sys", "Stays.")))
+    queries = Source("queries.json", data=b'{"q1": "why", "q2": "how"}')
+    first = jsonl(plain("q1", "sys", "First version."), plain("q2", "sys", "Stays."))
+    groups = [Group("responses", [first]), Group("queries", [queries])]
+    assert [done.kind for done in import_groups(project, groups, "tester")] == ["queries", "responses"]
     import_responses(project, jsonl(plain("q1", "sys", "Second version.")), replace=True)
     assert ranked(project, "sys", "q1") == ["sys/q1/1~2"]
     assert ranked(project, "sys", "q2") == []
@@ -262,6 +241,10 @@ def test_reimported_responses_replace_old_ones_and_texts_stay(project: Project) 
     import_responses(project, jsonl(plain("q1", "sys", "First version.")), replace=True)
     assert ranked(project, "sys", "q1") == ["sys/q1/1"]
     assert [run.words for run in records.response_runs(project)] == [2]
+    done = import_responses(project, jsonl(plain("q1", "long", SENTENCE * 30)))
+    assert done.counts == {"runs": 1, "responses": 1, "passages of responses": 3}
+    assert ranked(project, "long", "q1") == ["long/q1/1", "long/q1/2", "long/q1/3"]
+    assert project.value("SELECT count(*) FROM pool WHERE text_key IS NOT NULL") == 4
 
 
 def test_retrieval_run_of_same_name_stays(project: Project) -> None:
@@ -275,28 +258,32 @@ def test_retrieval_run_of_same_name_stays(project: Project) -> None:
     assert (ranked(project, "sys", "q1"), ranked(project, "sys-responses", "q1")) == (["p"], ["sys-responses/q1/1"])
     import_responses(project, jsonl(plain("q1", "sys", "Other words.")), replace=True)
     assert list(records.ranking_scores(project)) == ["sys", "sys-responses"]
+    for system in ("sys-responses", "sys"):
+        import_responses(project, jsonl(plain("q1", system, f"By {system}.")), replace=system == "sys")
+    assert [(one.run, one.responses) for one in records.response_runs(project)] == [
+        ("sys-responses", 1),
+        ("sys-responses-responses", 1),
+    ]
 
 
-def test_responses_and_queries_are_imported_together(project: Project) -> None:
-    queries = Source("queries.json", data=b'{"q1": "why"}')
-    groups = [Group("responses", [jsonl(plain("q1", "sys", "Because."))]), Group("queries", [queries])]
-    assert [done.kind for done in import_groups(project, groups, "tester")] == ["queries", "responses"]
-
-
-def test_cli_imports_and_lists_responses(tmp_path: Path) -> None:
-    path = tmp_path / "p.duckdb"
-    new_project(path).close()
+def test_cli_imports_responses_with_queries_and_lists_them(tmp_path: Path) -> None:
+    project = new_project(tmp_path / "p.duckdb")
+    project.close()
     (tmp_path / "answers.jsonl").write_text(json.dumps(RAG) + "\n")
-    imported = CliRunner().invoke(
-        cli, ["import", "responses", str(tmp_path / "answers.jsonl"), "--project", str(path), "--json"]
-    )
-    assert json.loads(imported.stdout)["counts"] == {"runs": 1, "responses": 1, "passages of responses": 1}
-    listed = CliRunner().invoke(cli, ["responses", "--project", str(path), "--json"])
-    assert json.loads(listed.stdout)["runs"] == [
+
+    def run(*words: str) -> str:
+        return CliRunner().invoke(cli, [*words, "--project", str(project.path)]).stdout
+
+    imported = json.loads(run("import", "responses", str(tmp_path / "answers.jsonl"), "--json"))
+    assert imported["counts"] == {"runs": 1, "responses": 1, "passages of responses": 1}
+    assert json.loads(run("responses", "--json"))["runs"] == [
         {"run": "sys", "responses": 1, "words": 13, "passages": 1, "sentences": 3, "cited": 2}
     ]
-    rows = CliRunner().invoke(cli, ["responses", "--project", str(path)]).stdout.splitlines()
-    assert rows[-1].split() == ["sys", "1", "13", "1", "3", "2"]
+    assert run("responses").splitlines()[-1].split() == ["sys", "1", "13", "1", "3", "2"]
+    project = open_project(project.path, read_only=True)
+    assert project.rows("SELECT query_id, text FROM queries") == [("q1", "why is the sky blue")]
+    assert citations(project, "sys/q1/1") == [("doc-a", "doc-b"), (), ("doc-c",)]
+    project.close()
 
 
 def test_leaderboard_shows_lengths_of_responses(project: Project) -> None:
@@ -311,15 +298,3 @@ def test_leaderboard_shows_lengths_of_responses(project: Project) -> None:
     assert {run: length.words for run, length in board.lengths.items()} == {"r": 3.0, "long": 5.0, "short": 3.0}
     assert board.scores["short"] > board.scores["r"] > board.scores["long"] == 0.0
     assert board.length_correlation() == pytest.approx(spearmanr([1.0, 0.5, 0.0], [3, 3, 5]).statistic)
-
-
-def test_responses_do_not_replace_those_of_a_renamed_system(project: Project) -> None:
-    fill(project, [], {}, {"r": {"q1": ["d1"]}})
-    for system in ("r", "r-responses", "r"):
-        with project.transaction() as cursor:
-            keep_responses(cursor, [Response(system, "q1", f"By {system}.", file=system)], Report())
-            records.refresh_pool(cursor)
-    assert [(one.run, one.responses) for one in records.response_runs(project)] == [
-        ("r-responses", 1),
-        ("r-responses-responses", 1),
-    ]
