@@ -35,7 +35,7 @@ from exam_workbench.operations.registry import operation
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.browser import free_port, wait_until_healthy
-from tests.made.projects import File, fill, new_project, set_patience
+from tests.made.projects import File, fill
 from tests.made.refusals import kept_failures, mentions, refusal
 
 QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
@@ -94,14 +94,9 @@ def exam(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
 
 
 FILES = {
-    "queries.tsv": QUERIES,
-    "passages.tsv": PASSAGES,
-    "bank.jsonl": BANK,
-    "good.run": GOOD,
-    "bad.run": BAD,
-    "ugly.run": UGLY,
-    "nist.qrels": QRELS,
-}
+    "queries.tsv": QUERIES, "passages.tsv": PASSAGES, "bank.jsonl": BANK, "good.run": GOOD, "bad.run": BAD,
+    "ugly.run": UGLY, "nist.qrels": QRELS,
+}  # fmt: skip
 IMPORTS = (
     ("init",),
     ("import", "queries", "queries.tsv"),
@@ -159,14 +154,8 @@ def refused(ran: Ran, code: int, *words: str, error: str | None = None) -> None:
 
 def test_files_lead_to_leaderboard_and_qrels(imported: Exam, tmp_path: Path):
     status = imported("status", "--json").json
-    assert {name: status[name] for name in ("queries", "passages", "runs", "judgments", "questions", "grades")} == {
-        "queries": 2,
-        "passages": 3,
-        "runs": 3,
-        "judgments": 4,
-        "questions": 2,
-        "grades": 0,
-    }
+    counts = {"queries": 2, "passages": 3, "runs": 3, "judgments": 4, "questions": 2, "grades": 0}
+    assert status.items() >= counts.items()
     planned = imported("plan", "--json").json
     assert {name for name, count in planned.items() if not count} == {
         *("known", "failed", "without_text", "weightless", "sent")
@@ -258,11 +247,8 @@ def test_questions_are_edited_added_compared_and_restored(imported: Exam):
     assert (before["text"], after["text"]) == ("What makes bread dough rise?", SHORTER)
     assert [one["active"] for one in both["q1/a"]] == [True, False]
     assert imported("bank", "diff", "--from", "4", "--to", "1", "--json").json["removed"] == found["added"]
-    assert imported("bank", "diff", "--from", "2", "--to", "2", "--json").json == {
-        "added": [],
-        "changed": [],
-        "removed": [],
-    }
+    nothing = imported("bank", "diff", "--from", "2", "--to", "2", "--json").json
+    assert nothing == {"added": [], "changed": [], "removed": []}
     shown = imported("bank", "diff", "--from", "1", "--to", "3").out.splitlines()
     assert shown == [f"+ {new}: Who salts it?", "~ q2/a: What makes[- bread-] dough rise?; weight 1.0 -> 2.0"]
     one = imported("bank", "restore", "--version", "1", "--question", "q2/a", "--note", "as it was", "--json").json
@@ -275,6 +261,10 @@ def test_questions_are_edited_added_compared_and_restored(imported: Exam):
     assert {q["question_id"]: q["active"] for q in listed} == {"q1/a": True, "q2/a": True, new: False}
     again = imported("bank", "restore", "--version", "1", "--note", "again")
     assert again.code == 0 and mentions(again.err, "6")
+    for key, found in (("rocks", "rocks"), ("", None)):
+        imported("bank", "edit", "q1/a", "--answer-key", key, "--note", "a key")
+        assert imported("bank", "list", "--query", "q1", "--json").json["questions"][0]["answer_key"] == found
+    refused(imported("bank", "edit", "q1/a", "--text", "", "--note", "no words"), 2, "q1/a", error="empty-question")
 
 
 def test_version_changes_list_labels_causes_and_systems(imported: Exam, tmp_path: Path):
@@ -318,8 +308,6 @@ def test_preview_changes_nothing_and_malformed_file_is_refused(imported: Exam, t
     for kind, content, error, words in (
         ("runs", GOOD + "q1 Q0 p1\n", "cut-off-file", ("sub/broken:5", " 3 ")),
         ("runs", GOOD + "q7 Q0 p1 1 1 good\n", "unknown-query", ("broken:5", "q7")),
-        ("qrels", "q1 0 p1 1\nq7 0 p1 1\n", "unknown-query", ("sub/broken:2", "q7")),
-        ("passages", '{"passage_id": "p9", "text": "x"}\n{"passage_id": "p8"\n', "invalid-json", ("sub/broken:2",)),
         ("queries", "", "nothing-found", ("sub/broken",)),
     ):
         (tmp_path / "sub" / "broken").write_text(content)
@@ -346,30 +334,21 @@ WRONG = [
     (("leaderboard", "--measure", "nDCG@10", "--source", "nist2"), "unknown-source", ("nist2", "nist")),
     (("leaderboard", "--label", "median"), "unknown-label-rule", ("median", "support:M")),
     (("leaderboard", "--min-rating", "7"), "min-rating-out-of-range", ("7",)),
-    (("leaderboard", "--grader", "nobody"), "nothing-graded", ("graded",)),
     (("leaderboard",), "nothing-graded", ("graded",)),
-    (("correlate", "--against", "nobody"), "unknown-source", ("nobody",)),
     (("correlate",), "", ("--against",)),
-    (("bank", "list", "--version", "9"), "unknown-bank-version", ("9",)),
     (("bank", "edit", "q9/z", "--text", "x", "--note", "n"), "unknown-question", ("q9/z", "exam bank list")),
-    (("bank", "edit", "q1/a", "--text", "x"), "", ("--note",)),
     (("bank", "edit", "q1/a", "--text", "x", "--note", " "), "empty-note", ("note",)),
-    (("bank", "edit", "q1/a", "--text", " ", "--note", "n"), "empty-question", ("q1/a",)),
     (("bank", "edit", "q1/a", "--weight", "nan", "--note", "n"), "weight-out-of-range", ("nan",)),
-    (("bank", "edit", "q1/a", "--kind", "riddle", "--note", "n"), "", ("riddle",)),
     (("bank", "edit", "--note", "n"), "no-question-named", ("--add",)),
     (("bank", "edit", "q1/a", "--add", "q1", "--note", "n"), "no-question-named", ("--add",)),
     (("bank", "edit", "--add", "q9", "--text", "x", "--note", "n"), "unknown-query", ("q9",)),
     (("bank", "edit", "--add", "q1", "--note", "n"), "empty-question", ("text",)),
-    (("bank", "diff", "--from", "9"), "unknown-bank-version", ("9",)),
-    (("bank", "diff", "--to", "1"), "", ("--from",)),
     (("bank", "restore", "--version", "9", "--note", "n"), "unknown-bank-version", ("9",)),
     (
         ("bank", "restore", "--version", "1", "--question", "q9/z", "--note", "n"),
         "unknown-question",
         ("q9/z", "exam bank list"),
     ),
-    (("bank", "restore", "--version", "1", "--note", ""), "empty-note", ("note",)),
     (("changes", "--from", "1", "--to", "9"), "unknown-bank-version", ("9",)),
     (("changes", "--from", "1"), "option-missing", ("--to",)),
     (("changes", "--from", "one", "--to", "1"), "", ("one",)),
@@ -396,45 +375,20 @@ def test_wrong_use_prints_one_line_even_for_impossible_file_names(imported: Exam
         ("export", "project", "-o", long), ("ingest", long),
     ):  # fmt: skip
         refused(imported(*command), 2, "aaa", ".duckdb", os.strerror(errno.ENAMETOOLONG))
-
-
-@pytest.mark.parametrize("command", [("init",), ("status",), ("plan",), ("leaderboard",), ("bank", "list")])
-def test_command_without_project_explains_how_to_name_one(exam: Exam, tmp_path: Path, command: tuple[str, ...]):
-    refused(exam(*command), 2, "--project", "EXAM_PROJECT", error="no-project-named")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
+    for words in (
         ("activity", "--limit"), ("failures", "--limit"), ("passages", "--limit"), ("passages", "--page"),
         ("pool", "--depth"), ("unjudged", "--top-k"), ("meta", "--bootstrap"), ("bank", "list", "--version"),
         ("overrides", "withdraw"), ("proposals", "accept"),
-    ],
-)  # fmt: skip
-def test_out_of_range_number_is_wrong_use(imported: Exam, words: tuple[str, ...]):
-    # An argument is named after the objects of its command, an option by its own name.
-    name = words[-1] if words[-1].startswith("-") else words[0].upper().rstrip("S")
-    refused(imported(*words, "9" * 40), 2, name, "9" * 40, error="")
+    ):  # fmt: skip
+        # An argument is named after the objects of its command, an option by its own name.
+        name = words[-1] if words[-1].startswith("-") else words[0].upper().rstrip("S")
+        refused(imported(*words, "9" * 40), 2, name, "9" * 40, error="")
 
 
-def test_project_held_by_another_process_is_refused(imported: Exam, monkeypatch: pytest.MonkeyPatch):
-    set_patience(monkeypatch, 0.0)
-    holder = "import duckdb, sys; c = duckdb.connect('p.duckdb'); print('held', flush=True); sys.stdin.read()"
-    with subprocess.Popen(
-        [sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
-        for command in (("status",), ("grade",), ("import", "qrels", "nist.qrels")):
-            refused(imported(*command), 1, "p.duckdb", str(process.pid))
-        process.communicate("")
-    assert imported("status").code == 0
-
-
-def test_non_project_file_is_refused(exam: Exam, tmp_path: Path):
-    (tmp_path / "notes.txt").write_text("not a database")
-    refused(exam("status", "--project", "notes.txt"), 1, "notes.txt")
+def test_command_without_project_explains_how_to_name_one(exam: Exam, tmp_path: Path):
+    for command in (("init",), ("status",), ("plan",), ("leaderboard",), ("bank", "list")):
+        refused(exam(*command), 2, "--project", "EXAM_PROJECT", error="no-project-named")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_help_and_version_succeed_and_list_every_command_once(exam: Exam) -> None:
@@ -451,29 +405,6 @@ def test_help_and_version_succeed_and_list_every_command_once(exam: Exam) -> Non
         assert command is not None and command.get_short_help_str(100) == summary
 
 
-def test_help_loads_no_operation_or_heavy_library():
-    words = "import sys; from exam_workbench.cli import main; sys.argv[1:] = ['--help']"
-    seen = "import atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
-    ran = subprocess.run(
-        [sys.executable, "-c", f"{words}; {seen}; main()"],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    )
-    loaded = set(ran.stderr.split())
-    assert ran.returncode == 0 and "exam_workbench.cli" in loaded
-    assert not loaded & {f"exam_workbench.operations.{module}" for module in MODULES}
-    heavy = {"numpy", "pandas", "scipy", "pyarrow", "torch", "openai", "streamlit"}
-    assert not loaded & (heavy | {"exam_workbench.graders"})
-
-
-def test_operations_are_declared_without_heavy_libraries() -> None:
-    script = "import sys; from exam_workbench.operations import every_operation as o; o(); print(*sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    heavy = {"numpy", "pandas", "pyarrow", "scipy", "yaml", "msgspec", "ir_measures", "torch", "openai", "altair"}
-    assert not heavy & set(ran.stdout.split())
-
-
 def test_options_offer_all_implemented_choices() -> None:
     assert tuple(graders.GRADERS) == choices.GRADER_KINDS
     assert tuple(formats.FORMS) == choices.BANK_FORMS
@@ -481,19 +412,6 @@ def test_options_offer_all_implemented_choices() -> None:
     assert f"{measures.COVER}@20" in choices.META_MEASURES
     assert tuple(item_response.ESTIMATORS) == get_args(choices.EstimatorName)
     assert set(exchange.IMPORTERS) == set(choices.IMPORT_KINDS) == set(formats.KINDS_OF_FILE)
-
-
-def test_command_works_in_its_own_process(tmp_path: Path):
-    """Exit codes and streams of a real process."""
-    ran = subprocess.run(
-        [sys.executable, "-c", "from exam_workbench.cli import main; main()", "status", "--project", "none.duckdb"],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[2],
-        check=False,
-    )
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("exam: ") and "none.duckdb" in ran.stderr
 
 
 def test_failed_call_is_reported_once(project: Project):
@@ -540,17 +458,6 @@ def test_job_of_dead_process_is_marked_when_grading_resumes(imported: Exam, tmp_
     project.close()
 
 
-def test_answer_key_is_set_and_cleared(imported: Exam):
-    def key() -> str | None:
-        return imported("bank", "list", "--query", "q1", "--json").json["questions"][0]["answer_key"]
-
-    imported("bank", "edit", "q1/a", "--answer-key", "rocks", "--note", "a key")
-    assert key() == "rocks"
-    imported("bank", "edit", "q1/a", "--answer-key", "", "--note", "no key")
-    assert key() is None
-    refused(imported("bank", "edit", "q1/a", "--text", "", "--note", "no words"), 2, "q1/a", error="empty-question")
-
-
 def test_app_ends_with_its_command(exam: Exam, tmp_path: Path) -> None:
     exam("init", "--project", str(tmp_path / "p.duckdb"))
     port = free_port()
@@ -569,40 +476,42 @@ def test_app_ends_with_its_command(exam: Exam, tmp_path: Path) -> None:
         assert probe.connect_ex(("localhost", port)) != 0
 
 
-READS = ("status", "bank list", "leaderboard", "jobs", "export queries -o -", "export figure --help", "--help")
-LOADS = f"""
-import json, sys, exam_workbench.cli
-for words in {READS}:
-    sys.argv = ["exam", *words.split()]
-    try:
-        exam_workbench.cli.main()
-    except SystemExit:
-        pass
-    print(json.dumps([words, *sys.modules]), file=sys.stderr)
-"""
-
-
-def test_reading_loads_no_heavy_libraries(tmp_path: Path) -> None:
-    path = tmp_path / "p.duckdb"
-    new_project(path).close()
-    environment = {**os.environ, "EXAM_PROJECT": str(path)}
-    run = subprocess.run([sys.executable, "-c", LOADS], env=environment, capture_output=True, text=True, check=True)
-    loads = [set(json.loads(line)) for line in run.stderr.splitlines() if line.startswith("[")]
-    heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair", "vl_convert"}
-    assert len(loads) == len(READS) and all("exam_workbench.records" in loaded for loaded in loads)
-    assert not heavy & loads[-1] and not {"pandas", "numpy", "pyarrow"} & loads[0]
-
-
-def test_small_change_loads_no_pandas(tmp_path: Path) -> None:
-    script = (
-        "import sys; from exam_workbench.cli import run_command;"
-        " sys.exit(run_command(sys.argv[1:]) or int('pandas' in sys.modules) * 9)"
-    )
+def test_libraries_are_loaded_only_when_needed(tmp_path: Path) -> None:
+    changes = ("init", "people add a@x.org --role viewer", "prices set m 1 2")
+    reads = ("status", "bank list", "leaderboard", "jobs", "export queries -o -", "export figure --help")
     environment = {**os.environ, "EXAM_PROJECT": str(tmp_path / "p.duckdb"), "EXAM_AUTHOR": "ann"}
-    for words in ("init", "people add a@x.org --role viewer", "prices set m 1 2", "bank list"):
-        command = [sys.executable, "-c", script, *words.split()]
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert ran.returncode == 0, (words, ran.returncode, ran.stderr)
+    script = f"{LOADS}\nfor words in {('--help', 'declared', *changes, *reads)}:\n    run(words)"
+    ran = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    told = [json.loads(line) for line in ran.stderr.splitlines() if line.startswith("[")]
+    loads = {words: set(modules) for words, _, *modules in told}
+    codes = {words: code for words, code, *_ in told}
+    assert len(loads) == 11 and {codes[words] for words in ("--help", *changes, "status", "bank list")} == {0}
+    assert not loads["--help"] & {f"exam_workbench.operations.{module}" for module in MODULES}
+    heavy = {"numpy", "pandas", "pyarrow", "scipy", "torch", "openai", "streamlit"}
+    assert not loads["--help"] & (heavy | {"exam_workbench.graders"})
+    assert not loads["declared"] & (heavy | {"yaml", "msgspec", "ir_measures", "altair"})
+    assert not loads["status"] & {"pandas", "numpy", "pyarrow"} and "pandas" not in loads["bank list"]
+    assert not loads["export figure --help"] & (
+        {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair", "vl_convert"}
+    )
+
+
+LOADS = """
+import json, sys
+from exam_workbench.cli import main
+def run(words):
+    code = 0
+    if words == "declared":
+        from exam_workbench.operations import every_operation
+        every_operation()
+    else:
+        sys.argv = ["exam", *words.split()]
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+    print(json.dumps([words, code, *sys.modules]), file=sys.stderr)
+"""
 
 
 def test_missing_grades_are_exported_as_calls_and_ingested(imported: Exam, tmp_path: Path):
@@ -632,17 +541,13 @@ def test_results_are_printed_in_parts_or_as_json(capsys: pytest.CaptureFixture[s
     assert tuple(capsys.readouterr()) == ("head\nx\n1\n\ny\nb\nz\na,b\n", "warning\n")
     Output({"ä": None}).line("head").note("warning").print(as_json=True)
     assert tuple(capsys.readouterr()) == ('{"ä": null}\n', "")
-
-
-@pytest.mark.parametrize(
-    ("result", "texts"),
-    [(Output({}).line("a").note("b"), ("a\n", "b\n")), ("saved", ("", "saved\n")), (None, ("", ""))],
-)
-def test_operation_result_is_printed(
-    result: Output | str | None, texts: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_result(result, as_json=False)
-    assert tuple(capsys.readouterr()) == texts
+    for result, told in (
+        (Output({}).line("a").note("b"), ("a\n", "b\n")),
+        ("saved", ("", "saved\n")),
+        (None, ("", "")),
+    ):
+        print_result(result, as_json=False)
+        assert tuple(capsys.readouterr()) == told
 
 
 def test_operation_fails_after_printing_its_result(capsys: pytest.CaptureFixture[str]) -> None:

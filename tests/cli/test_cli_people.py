@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from exam_workbench import bank
-from exam_workbench.cli import cli
 from exam_workbench.errors import InputError, WorkbenchError
 from exam_workbench.operations.console import ProgressLines
 from exam_workbench.store import Project, as_name, open_project
@@ -46,6 +43,9 @@ def test_override_is_set_listed_confirmed_and_withdrawn(shell: Exam) -> None:
     )
     (one,) = shell("overrides", "list", "--json").json["overrides"]
     assert (str(one["key"]), one["rating"], one["author"], one["stale"]) == (key, 2, "ann", False)
+    refused(shell("overrides", "confirm", key, "--author", "bob"), 2, key)
+    refused(shell("overrides", "withdraw", key, "999999"), 2, "exam overrides list", error="unknown-override")
+    assert shell("overrides", "list", "--json").json["overrides"] == [one]
     assert shell("bank", "edit", "q1/a", "--text", "What is A really?", "--note", "clearer").code == 0
     (one,) = shell("overrides", "list", "--stale", "--json").json["overrides"]
     assert f"exam overrides confirm {key}" in shell("overrides", "list").err
@@ -56,22 +56,6 @@ def test_override_is_set_listed_confirmed_and_withdrawn(shell: Exam) -> None:
     assert shell("overrides", "list", "--json").json == {"overrides": []}
     refused(shell("overrides", "withdraw", key), 2, "exam overrides list", error="unknown-override")
     refused(shell("overrides", "set", "q1/a", "p1", "9", "--reason", "x"), 2, "9", error="rating-out-of-range")
-
-
-def test_overrides_are_withdrawn_together_and_first_source_is_default(shell: Exam) -> None:
-    key = shell("overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--json").json["override"]
-    refused(shell("overrides", "withdraw", str(key), "999999"), 2, "exam overrides list", error="unknown-override")
-    assert [one["key"] for one in shell("overrides", "list", "--json").json["overrides"]] == [key]
-    shown = shell("passages", "--json").json["passages"]
-    assert shown == shell("passages", "--source", "nist", "--json").json["passages"]
-    assert any(one["judgment"] is not None for one in shown)
-
-
-def test_current_override_cannot_be_confirmed_by_another(shell: Exam) -> None:
-    made = shell("overrides", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json")
-    refused(shell("overrides", "confirm", str(made.json["override"]), "--author", "bob"), 2, str(made.json["override"]))
-    (one,) = shell("overrides", "list", "--json").json["overrides"]
-    assert (one["key"], one["author"]) == (made.json["override"], "ann")
 
 
 def test_judgments_are_set_listed_and_withdrawn(shell: Exam) -> None:
@@ -95,13 +79,8 @@ def test_disagreement_is_settled_and_reopened(shell: Exam) -> None:
     assert shell("disagreements", "list", "--source", "nist", "--json").json["hidden"] == 1
     (act,) = shell("disagreements", "history", "--json").json["acts"]
     assert (act["act"], act["source"], act["author"], act["settled"]) == ("dispute", "nist", "ann", True)
-    refused(
-        shell(*settle, "--by", "comment", "--reason", "again"),
-        2,
-        "p1",
-        "exam disagreements list",
-        error="no-open-disagreement",
-    )
+    again = shell(*settle, "--by", "comment", "--reason", "again")
+    refused(again, 2, "p1", "exam disagreements list", error="no-open-disagreement")
     reopen = ("disagreements", "reopen", "q1", "p1", "--source", "nist")
     assert shell(*reopen).code == 0
     refused(shell(*reopen), 2, "p1", "exam disagreements history", error="not-settled")
@@ -168,7 +147,7 @@ def listed(exam: Exam) -> dict[tuple[str, str], tuple[list[str], bool]]:
     return {(one["author"], one["question"]["question_id"]): (one["done"], one["conflict"]) for one in found}
 
 
-def test_drafts_are_listed_and_saved_and_conflicts_settled(edited: Exam) -> None:
+def test_drafts_are_listed_discarded_and_saved_and_conflicts_settled(edited: Exam) -> None:
     assert listed(edited) == {
         ("ann", "q1/a"): (["reworded"], False),
         ("ann", "q1/b"): (["reweighted"], False),
@@ -176,7 +155,13 @@ def test_drafts_are_listed_and_saved_and_conflicts_settled(edited: Exam) -> None
     }
     for who, shown in ("ann", True), ("bob", False):
         assert (FOR_ANN in edited("bank", "drafts", "--who", who).out) == shown
+    refused(edited("bank", "discard", "--author", "ann"), 2, "--all", error="option-missing")
+    refused(edited("bank", "discard", "q1/b", "q1/zzz", "--author", "ann"), 2, "q1/zzz", error="unknown-draft")
+    assert len(listed(edited)) == 3
+    assert edited("bank", "discard", "q1/b", "--author", "ann").code == 0
+    assert set(listed(edited)) == {("ann", "q1/a"), ("bob", "q1/a")}
     assert edited("bank", "save", "--note", "mine", "--author", "ann").code == 0
+    assert edited("bank", "discard", "--all", "--author", "ann").code == 0
     assert listed(edited) == {("bob", "q1/a"): (["reworded", "retired"], True)}
     refused(edited("bank", "save", "--note", "his", "--author", "bob"), 2, "exam bank resolve", error="open-conflicts")
     refused(edited("bank", "resolve", "q1/b", "--keep", "mine", "--author", "bob"), 2, "q1/b", error="unknown-draft")
@@ -184,16 +169,6 @@ def test_drafts_are_listed_and_saved_and_conflicts_settled(edited: Exam) -> None
     assert listed(edited) == {}
     (newest, *_) = edited("bank", "list", "--versions", "--json").json["versions"]
     assert (newest["author"], newest["note"]) == ("ann", "mine")
-
-
-def test_only_own_drafts_are_discarded(edited: Exam) -> None:
-    refused(edited("bank", "discard", "--author", "ann"), 2, "--all", error="option-missing")
-    refused(edited("bank", "discard", "q1/a", "q1/zzz", "--author", "ann"), 2, "q1/zzz", error="unknown-draft")
-    assert len(listed(edited)) == 3
-    assert edited("bank", "discard", "q1/a", "--author", "ann").code == 0
-    assert set(listed(edited)) == {("ann", "q1/b"), ("bob", "q1/a")}
-    assert edited("bank", "discard", "--all", "--author", "ann").code == 0
-    assert set(listed(edited)) == {("bob", "q1/a")}
 
 
 def test_question_is_split_and_two_are_merged(shell: Exam) -> None:
@@ -211,59 +186,39 @@ def test_question_is_split_and_two_are_merged(shell: Exam) -> None:
     refused(shell("bank", "merge", "q1/b", "--into", "All?", "--note", "n"), 2, error="too-few-questions")
 
 
-@pytest.mark.parametrize(
-    ("sought", "found"),
-    [
+def test_passages_are_filtered(shell: Exam) -> None:
+    for sought, found in (
         ((), ["p1", "p2"]), (("TEXT of p2",), ["p2"]), (("--label-is", "5"), ["p1"]), (("--label-is", "none"), []),
         (("--rating", "0"), ["p2"]), (("--state", "failed"), ["p2"]), (("--judgment", "1"), ["p2"]),
         (("--source", "nist", "--judgment", "none"), []), (("--flagged",), ["p1", "p2"]),
         (("--run", "other", "--depth", "1"), ["p2"]), (("--unjudged-by", "nist"), []), (("--overridden",), []),
         (("--limit", "1", "--page", "2"), ["p2"]),
-    ],
-)  # fmt: skip
-def test_passages_are_filtered(shell: Exam, sought: tuple[str, ...], found: list[str]) -> None:
-    assert [one["passage_id"] for one in shell("passages", *sought, "--json").json["passages"]] == found
+    ):  # fmt: skip
+        assert [one["passage_id"] for one in shell("passages", *sought, "--json").json["passages"]] == found, sought
+    shown = shell("passages", "--json").json["passages"]
+    assert shown == shell("passages", "--source", "nist", "--json").json["passages"], "the first source is the default"
+    assert any(one["judgment"] is not None for one in shown)
 
 
-@pytest.mark.parametrize(
-    ("sought", "error"),
-    [
-        (("--query", "q9"), "no-pooled-passages"),
-        (("--run", "nope"), "unknown-run"),
-        (("--source", "nope"), "unknown-source"),
-        (("--label-is", "much"), "invalid-value"),
-    ],
-)
-def test_unknown_filter_value_is_refused(shell: Exam, sought: tuple[str, ...], error: str) -> None:
-    refused(shell("passages", *sought), 2, sought[1], error=error)
-
-
-@pytest.mark.parametrize("command", [("plan",), ("grade",), ("grade", "--dry-run"), ("disagreements", "list")])
-def test_unknown_query_is_refused(shell: Exam, command: tuple[str, ...]) -> None:
-    refused(shell(*command, "--query", "nope"), 2, "nope", error="unknown-query")
+def test_unknown_value_is_refused(shell: Exam) -> None:
+    for words, error in (
+        (("passages", "--query", "q9"), "no-pooled-passages"), (("passages", "--run", "nope"), "unknown-run"),
+        (("passages", "--source", "nope"), "unknown-source"), (("passages", "--label-is", "much"), "invalid-value"),
+        (("plan", "--query", "nope"), "unknown-query"), (("grade", "--query", "nope"), "unknown-query"),
+        (("grade", "--dry-run", "--query", "nope"), "unknown-query"),
+        (("disagreements", "list", "--query", "nope"), "unknown-query"),
+    ):  # fmt: skip
+        refused(shell(*words), 2, words[-1], error=error)
 
 
 def test_invisible_characters_are_removed_from_names() -> None:
     assert as_name(" Ann\x07\u200b  Łucja\nMüller\t") == "Ann Łucja Müller"
 
 
-@pytest.fixture
-def as_ann(project: Project, monkeypatch: pytest.MonkeyPatch):
-    fill(project, [Question("q1/a", "q1", "What is A?")], {}, {})
-    project.close()
-    monkeypatch.setenv("EXAM_PROJECT", str(project.path))
+def test_roles_change_and_last_organizer_stays(shell: Exam, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAM_AUTHOR", "root")
-
-    def run(*words: str) -> Result:
-        return CliRunner().invoke(cli, ["people", *words])
-
-    return run
-
-
-def test_roles_change_and_last_organizer_stays(as_ann) -> None:
-    as_ann("add", "ann@example.org", "--role", "organizer")
-    done = as_ann("remove", "ann@example.org")
-    check_error(done.exception, "last-organizer", "ann")
+    shell("people", "add", "ann@example.org", "--role", "organizer")
+    refused(shell("people", "remove", "ann@example.org"), 2, "ann", error="last-organizer")
     held = []
     for words in (
         "add Ann@Example.org --role organizer",
@@ -273,15 +228,15 @@ def test_roles_change_and_last_organizer_stays(as_ann) -> None:
         "remove bob@example.org",
         "undo bob@example.org",
     ):
-        assert as_ann(*words.split()).exit_code == 0
-        people = {one["name"]: one for one in json.loads(as_ann("list", "--json").output)["people"]}
+        assert shell("people", *words.split()).code == 0
+        people = {one["name"]: one for one in shell("people", "list", "--json").json["people"]}
         held.append(people["Bobby"]["queries"] if "Bobby" in people else "no role")
     assert held == ["no role", ["q1"], None, ["q1"], "no role", ["q1"]]
-    assert json.loads(as_ann("list", "--json").output)["people"] == [
+    assert shell("people", "list", "--json").json["people"] == [
         {"identity": "bob@example.org", "name": "Bobby", "role": "assessor", "queries": ["q1"], "further": []},
         {"identity": "ann@example.org", "name": "ann", "role": "organizer", "queries": None, "further": []},
     ]
-    assert as_ann("list").output.splitlines()[1:] == [
+    assert shell("people", "list").out.splitlines()[1:] == [
         "bob@example.org  Bobby  assessor   q1",
         "ann@example.org  ann    organizer  all",
     ]
@@ -294,6 +249,8 @@ def audits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 def test_audit_runs_from_design_to_leaderboard_and_bundle(audits: Run, tmp_path: Path) -> None:
+    for words in ("board", "status", "draw"):
+        assert "exam audit design" in audits.fails("no-audit", "audit", words)
     code, _, err = audits("leaderboard", "--measure", "P@5")
     assert code == 0 and "exam audit leaderboard" not in err
     made = printed(
@@ -331,16 +288,6 @@ def test_audit_runs_from_design_to_leaderboard_and_bundle(audits: Run, tmp_path:
     audits.fails("audit-ended", "audit", "draw")
 
 
-def test_wrong_value_is_refused_with_its_line(audits: Run) -> None:
-    assert audits("audit", "design", "first", "--measure", "P@3", "--seed", "4")[0] == 0
-    assert audits("audit", "draw")[0] == 0
-    audits("audit", "export", "-o", "out.tsv")
-    line = Path("out.tsv").read_text().splitlines()[1].split("\t")
-    Path("bad.qrels").write_text(f"{line[0]} 0 {line[3]} 9\n")
-    assert audits("audit", "import", "bad.qrels")[:2] == (2, "")
-    check_error(audits.failures[-1], "not-placed", "bad.qrels:1", "9", "0", "3")
-
-
 def test_model_families_are_set_and_shared_families_warned_of(audits: Run, tmp_path: Path) -> None:
     assert audits("runs", "families", "good", "poor", "--family", "GPT")[0] == 0
     code, _, err = audits("runs", "families", "--questions", "--grader", "test grader", "--family", "gpt")
@@ -353,17 +300,17 @@ def test_model_families_are_set_and_shared_families_warned_of(audits: Run, tmp_p
     assert any(mentions(line, "good") and mentions(line, "gpt") for line in audits("activity")[1].splitlines())
 
 
-@pytest.mark.parametrize("words", [("board",), ("status",), ("draw",)])
-def test_missing_audit_error_suggests_design(audits: Run, words: tuple[str, ...]) -> None:
-    assert "exam audit design" in audits.fails("no-audit", "audit", *words)
-
-
 def test_claims_are_released_and_unjudged_batch_stays(audits: Run, tmp_path: Path) -> None:
     audits("audit", "design", "first", "--measure", "P@3", "--seed", "4")
     audits("audit", "draw")
     assert audits("audit", "export", "-o", "mine.jsonl", "--form", "jsonl", "--assessor", "cara", "--most", "1")[0] == 0
     assert mentions(audits("audit", "release", "--author", "cara")[2], "1 query")
     assert audits("audit", "end-batch")[0] == 2
+    audits("audit", "export", "-o", "out.tsv")
+    line = Path("out.tsv").read_text().splitlines()[1].split("\t")
+    Path("bad.qrels").write_text(f"{line[0]} 0 {line[3]} 9\n")
+    assert audits("audit", "import", "bad.qrels")[:2] == (2, "")
+    check_error(audits.failures[-1], "not-placed", "bad.qrels:1", "9", "0", "3")
     project = open_project(tmp_path / "some.duckdb")
     assert project.value("SELECT count(*) FROM audit_claims WHERE ended_at IS NULL") == 0
     project.close()
