@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from exam_workbench.store import open_project
+from exam_workbench.store import Project, open_project
 from exam_workbench.store._opening import door_file
 from tests.cli.test_reading_together import fill_all
 from tests.made.browser import ROOT, free_port
@@ -41,11 +41,16 @@ def serve(*paths: Path, canary: Path | None = None) -> subprocess.Popen[bytes]:
     return process
 
 
+def made(factory: pytest.TempPathFactory, fill: Callable[[Project], object]) -> Path:
+    path = factory.mktemp(fill.__name__) / "some.duckdb"
+    file_of(fill).write(path)
+    return path
+
+
 @pytest.fixture(scope="session")
 def apart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed project with the same contents as the served project."""
-    path = tmp_path_factory.mktemp("apart") / "some.duckdb"
-    file_of(fill_all).write(path)
+    path = made(tmp_path_factory, fill_all)
     open_project(path).close()
     return path
 
@@ -53,17 +58,13 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed project with a cascade of two graders."""
-    path = tmp_path_factory.mktemp("planned") / "some.duckdb"
-    file_of(fill_planned).write(path)
-    return path
+    return made(tmp_path_factory, fill_planned)
 
 
 @pytest.fixture(scope="session")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with some of every kind of content, for hostile requests."""
-    path = tmp_path_factory.mktemp("attacked") / "some.duckdb"
-    file_of(hostile.fill_attacked).write(path)
-    return path
+    return made(tmp_path_factory, hostile.fill_attacked)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from exam_workbench.server import (
 )
 from exam_workbench.server._operation_requests import OperationRequest, RunningOperation
 from exam_workbench.server._routes import NOT_WELL, check_health
-from exam_workbench.store import open_project
+from exam_workbench.store import Project, open_project
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
 from tests.made.engine_failure import break_database
 from tests.made.requests import requested
@@ -114,9 +114,33 @@ def test_server_is_healthy_only_while_its_project_is_usable(
         close_all_projects()
 
 
-def test_signal_ends_running_commands_and_then_the_server(planned: Path, tmp_path: Path) -> None:
-    path = tmp_path / "some.duckdb"
-    path.write_bytes(planned.read_bytes())
+async def served(project: Project, words: Sequence[str], told: Callable[[bytes], object]) -> int:
+    """Run a command as the server does, and return its exit code.
+
+    Args:
+        told: called with each output.
+    """
+    ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
+    with stop_commands_on_signal():
+        RunningOperation(
+            OperationRequest(*requested(words), project, "ann", owner=True),
+            lambda _, content: told(content),
+            lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),
+        )
+        return await asyncio.wait_for(ended, 60)
+
+
+@pytest.fixture
+def project(planned: Path, tmp_path: Path) -> Iterator[Project]:
+    """An open project with a cascade of two graders; the handler of SIGTERM is restored after the test."""
+    known = signal.getsignal(signal.SIGTERM)
+    project = open_project(Path(shutil.copy(planned, tmp_path / "some.duckdb")))
+    yield project
+    signal.signal(signal.SIGTERM, known)
+    project.close()
+
+
+def test_signal_ends_running_commands_and_then_the_server(project: Project) -> None:
     heard: list[int] = []
 
     def slowly(seen: Seen) -> Reply:
@@ -124,68 +148,38 @@ def test_signal_ends_running_commands_and_then_the_server(planned: Path, tmp_pat
             os.kill(os.getpid(), signal.SIGTERM)
         return replace(well(seen), delay=0.05)
 
-    async def serve() -> int:
-        ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
-        words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--concurrency=1"]
-        with stop_commands_on_signal():
-            RunningOperation(
-                OperationRequest(*requested(words), project, "ann", owner=True),
-                lambda *_: None,
-                lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),
-            )
-            return await ended
-
-    known = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
     ours = signal.getsignal(signal.SIGTERM)
-    project = open_project(path)
-    try:
-        with EndpointServer(slowly) as server:
-            assert asyncio.run(serve()) == 1
-            asked = len(server.seen)
-        assert heard == [signal.SIGTERM] and signal.getsignal(signal.SIGTERM) is ours
-        state, graded, total, message = project.rows("SELECT state, done, total, message FROM jobs")[-1]
-        assert (state, graded) == ("cancelled", asked) and asked < total
-        # The message names the server, because no person cancelled the job.
-        assert message.startswith("The server was stopped.")
-    finally:
-        signal.signal(signal.SIGTERM, known)
-        project.close()
+    with EndpointServer(slowly) as server:
+        words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--concurrency=1"]
+        assert asyncio.run(served(project, words, lambda _: None)) == 1
+        asked = len(server.seen)
+    assert heard == [signal.SIGTERM] and signal.getsignal(signal.SIGTERM) is ours
+    state, graded, total, message = project.rows("SELECT state, done, total, message FROM jobs")[-1]
+    assert (state, graded) == ("cancelled", asked) and asked < total
+    # The message names the server, because no person cancelled the job.
+    assert message.startswith("The server was stopped.")
 
 
-def test_signal_ends_command_waiting_for_batch_but_not_the_batch(planned: Path, tmp_path: Path) -> None:
-    path = tmp_path / "some.duckdb"
-    path.write_bytes(planned.read_bytes())
+def test_signal_ends_command_waiting_for_batch_but_not_the_batch(project: Project) -> None:
+    def stop(content: bytes) -> None:
+        # After this line the command only waits for the batch.
+        if b"1 validating" in content:
+            os.kill(os.getpid(), signal.SIGTERM)
 
-    async def serve() -> int:
-        ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with EndpointServer() as server:
+        server.shelf.states = ("validating",) * 100
         words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--batch"]
-        with stop_commands_on_signal():
-            RunningOperation(
-                OperationRequest(*requested(words), project, "ann", owner=True),
-                # After this line the command only waits for the batch.
-                lambda _, content: os.kill(os.getpid(), signal.SIGTERM) if b"1 validating" in content else None,
-                lambda code, _: loop.call_soon_threadsafe(ended.set_result, code),
-            )
-            return await asyncio.wait_for(ended, 60)
-
-    known = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    project = open_project(path)
-    try:
-        with EndpointServer() as server:
-            server.shelf.states = ("validating",) * 100
-            assert asyncio.run(serve()) == 1
-            assert [one["status"] for one in server.shelf.batches.values()] == ["validating"]
-        assert find_jobs(project)[-1].state == "waiting"
-    finally:
-        signal.signal(signal.SIGTERM, known)
-        project.close()
-
-
-def at_once(one: socket.socket) -> bool:
-    return bool(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        assert asyncio.run(served(project, words, stop)) == 1
+        assert [one["status"] for one in server.shelf.batches.values()] == ["validating"]
+    assert find_jobs(project)[-1].state == "waiting"
 
 
 def test_only_accepted_connections_send_at_once() -> None:
+    def at_once(one: socket.socket) -> bool:
+        return bool(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
     # The app's server creates its socket like this; asyncio handles only sockets with a named protocol.
     with socket.socket() as listening, socket.socket() as client:
         listening.bind(("localhost", 0))

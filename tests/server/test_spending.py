@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench.errors import InputError
-from exam_workbench.operations import find_operation
+from exam_workbench.operations import every_operation, find_operation
 from exam_workbench.operations.registry import Operation
 from exam_workbench.records import acting_with, find_token, make_token
 from exam_workbench.server._api_requests import check_values, request_parameters
@@ -52,8 +52,7 @@ def token(project: Project, name: str, role: str) -> Project:
 
 def run(project: Project, words: Sequence[str]) -> tuple[int, bytes]:
     """Run a command for a token and return its exit code and output."""
-    operation, given = requested(words)
-    return ask(project, operation, given, as_json="--json" in words)
+    return ask(project, *requested(words), as_json="--json" in words)
 
 
 def ask(
@@ -86,9 +85,8 @@ def test_models_are_not_called_for_tokens_that_cannot_spend(project: Project, en
             further = {name: value for name, value in {**wanted, "every": True}.items() if name in known}
             given = {**hostile.sound(path, operation), **further}
             given.pop("dry_run", None)
-            pairs = [
-                (name, one) for name, value in given.items() for one in (value if isinstance(value, list) else [value])
-            ]
+            lists = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+            pairs = [(name, one) for name, values in lists.items() for one in values]
             with suppress(InputError):
                 ask(acting, operation, check_values(operation, pairs))
                 tried += 1
@@ -97,12 +95,11 @@ def test_models_are_not_called_for_tokens_that_cannot_spend(project: Project, en
         "graders", "test", "--grader=self-rating", "--model=m", f"--base-url={endpoint.url}", "--question=q1/a",
     ])  # fmt: skip
     assert code == 0 and len(endpoint.seen) == 1, said
-
-
-def test_commands_that_call_models_need_an_organizer() -> None:
     for command in ("graders test", "proposals answer-key", "generate", "grade", "examinees run", "items generate"):
         rule = ACTS[find_operation(command).act]  # type: ignore[union-attr]
         assert rule.role == "organizer" and rule.writes
+    assert {one.act for one in every_operation() if one.name.startswith("tokens ")} == {"manage people"}
+    assert ACTS["manage people"].role == "organizer"
 
 
 def test_token_calls_are_limited(project: Project, endpoint: EndpointServer, monkeypatch: pytest.MonkeyPatch) -> None:
