@@ -29,7 +29,13 @@ def test_readiness_counts_same_pairs_as_leaderboard(project: Project, measure: s
     put_small(project)
     found, board = board_readiness(project, Policy(), measure), leaderboard(project, measure)
     assert (found.measure, found.needed, found.usable) == (board.measure, board.needed, board.usable)
-    assert found.usable and found.bank_version == bank.latest_version(project)
+    assert found.usable and found.bank_version == bank.latest_version(project) and not found.too_few
+    checks = {check.name: check.done for check in publication_checks(project, Policy(), found)}
+    done = {"graded": found.usable == found.needed, "failed": False, "stale": True, "sealed": True, "speaking": True}
+    assert checks == done | {"disagreements": False, "audit": False}
+    bank.save_version(project, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
+    found = board_readiness(project, Policy(), measure)
+    assert found.too_few and 0 < found.usable < found.needed / 2
 
 
 def test_open_disagreements_match_queue_and_are_hidden_from_viewers(project: Project) -> None:
@@ -60,14 +66,6 @@ def test_audit_counts_after_first_judged_batch(project: Project) -> None:
     assert board_readiness(project, Policy(), "nDCG@10").audited not in ("audited", "not audited"), "another measure"
 
 
-def test_new_questions_leave_too_few_graded_pairs(project: Project) -> None:
-    put_small(project)
-    assert not board_readiness(project, Policy(), "AP").too_few
-    bank.save_version(project, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
-    found = board_readiness(project, Policy(), "AP")
-    assert found.too_few and 0 < found.usable < found.needed / 2
-
-
 def test_leaderboard_is_doubtful_if_most_queries_are_incomplete(project: Project) -> None:
     ranked = [f"p{at:02d}" for at in range(12)]
     queries = [f"q{at}" for at in range(3)]
@@ -83,24 +81,27 @@ def test_leaderboard_is_doubtful_if_most_queries_are_incomplete(project: Project
     assert not top.doubt and not top.fully_graded, "all its pairs are graded"
 
 
-@pytest.mark.parametrize(
-    ("needed", "usable", "graded"),
-    [(0, 0, "0%"), (100, 29, "29%"), (1000, 999, "99%"), (9, 9, "100%"), (1000, 9, "under 1%")],
-)
-def test_graded_share_is_never_rounded_up(needed: int, usable: int, graded: str) -> None:
-    assert Readiness("AP", needed, usable, None, "not audited", 1).graded == graded
+def test_graded_share_is_never_rounded_up() -> None:
+    for needed, usable, graded in (
+        (0, 0, "0%"),
+        (100, 29, "29%"),
+        (1000, 999, "99%"),
+        (9, 9, "100%"),
+        (1000, 9, "under 1%"),
+    ):
+        assert Readiness("AP", needed, usable, None, "not audited", 1).graded == graded
 
 
-def board_of(scores: dict[str, list[float]], needed: int = 0, usable: int = 0) -> Leaderboard:
+def board_of(scores: dict[str, list[float]]) -> Leaderboard:
     """A leaderboard with these scores on queries 0, 1, ..."""
     per_query = {run: {str(at): score for at, score in enumerate(of_run)} for run, of_run in scores.items()}
     queries = [str(at) for at in range(len(next(iter(scores.values()))))]
     systems = order_systems(per_query, queries, Policy())
-    return Leaderboard("AP", "exam", Policy(), systems, per_query, queries, needed, usable)
+    return Leaderboard("AP", "exam", Policy(), systems, per_query, queries, 0, 0)
 
 
-def summary_of(board: Leaderboard, audited: str = "") -> BoardSummary:
-    ready = Readiness("AP", board.needed, board.usable, None, audited, 1)
+def summary_of(board: Leaderboard) -> BoardSummary:
+    ready = Readiness("AP", board.needed, board.usable, None, "", 1)
     return BoardSummary(board, None, group_alike(board, compare_all(board)), ready, [])
 
 
@@ -121,11 +122,9 @@ def level(mean: float, times: int = 1) -> list[float]:
     ],
 )
 def test_summary_counts_best_systems_not_separated(scores: dict[str, list[float]], unseparated: int | None) -> None:
-    assert summary_of(board_of(scores)).unseparated == unseparated
-
-
-def test_leaderboard_without_grades_omits_grading_and_audit() -> None:
-    found = summary_of(board_of({"a": level(0.9), "b": level(0.1)}))
+    found = summary_of(board_of(scores))
+    assert found.unseparated == unseparated
+    # A leaderboard without grades says nothing about grading or an audit.
     assert (found.grading, found.auditing, found.agreement, found.ready.grading) == ("", "", "", "")
 
 
@@ -135,10 +134,8 @@ def test_leaderboard_without_grades_omits_grading_and_audit() -> None:
 )
 def test_summary_states_number_of_queries(ungraded: tuple[str, ...], numbers_said: list[int]) -> None:
     board = replace(board_of({"a": level(0.9), "b": level(0.1)}), ungraded=dict.fromkeys(ungraded, 1))
-    assert (
-        numbers(summary_of(board).queries) == numbers_said
-        and summary_of(board).queries[:-1] in summary_of(board).description
-    )
+    found = summary_of(board)
+    assert numbers(found.queries) == numbers_said and found.queries[:-1] in found.description
 
 
 def test_change_of_queries_and_best_system_is_described() -> None:
@@ -160,11 +157,3 @@ def test_summary_matches_leaderboard_comparison(project: Project) -> None:
     assert found.official == compared.official
     assert found == find_summary(project, Policy(), "nDCG@10", "assessors")
     assert find_summary(project, Policy(), "goodness", None) is None
-
-
-def test_publication_checklist_reflects_readiness(project: Project) -> None:
-    put_small(project)
-    ready = board_readiness(project, Policy(), "AP")
-    checks = {check.name: check.done for check in publication_checks(project, Policy(), ready)}
-    done = {"graded": ready.usable == ready.needed, "failed": False, "stale": True, "sealed": True, "speaking": True}
-    assert checks == done | {"disagreements": False, "audit": False}

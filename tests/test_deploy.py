@@ -21,11 +21,15 @@ from tests.made.visitor import Visitor
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
+TEAM, ONE = (
+    yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8")) for name in ("compose.yaml", "one-person.yaml")
+)
+APP, PROXY = TEAM["services"]["workbench"], TEAM["services"]["proxy"]
+IMAGE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 
 
 def test_compose_file_has_proxy_health_check_and_volumes() -> None:
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
-    app, proxy = services["services"]["workbench"], services["services"]["proxy"]
+    app, proxy = APP, PROXY
     assert app["healthcheck"]["test"][0] == "CMD"
     compile(app["healthcheck"]["test"][3], "health check", "exec")
     # The app can only be reached through the proxy.
@@ -33,7 +37,7 @@ def test_compose_file_has_proxy_health_check_and_volumes() -> None:
     assert proxy["depends_on"]["workbench"]["condition"] == "service_healthy"
     assert (DEPLOY / app["build"]["context"] / app["build"]["dockerfile"]).is_file()
     volumes = dict(one.split(":")[:2] for one in [*app["volumes"], *proxy["volumes"]] if isinstance(one, str))
-    assert {name for name in volumes if not name.startswith("./")} == set(services["volumes"])
+    assert {name for name in volumes if not name.startswith("./")} == set(TEAM["volumes"])
     assert (DEPLOY / "Caddyfile").is_file() and volumes["./Caddyfile"] == "/etc/caddy/Caddyfile"
     # Without the secrets file the start must fail: Docker would otherwise create a folder in its place.
     [secrets] = [one for one in app["volumes"] if isinstance(one, dict)]
@@ -42,55 +46,45 @@ def test_compose_file_has_proxy_health_check_and_volumes() -> None:
 
 
 def test_compose_file_and_image_use_same_paths() -> None:
-    app = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["workbench"]
-    said = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
-    image = dict(line.split(" ", 1) for line in said.splitlines())
+    image = dict(line.split(" ", 1) for line in IMAGE.splitlines())
     volume, program = image["VOLUME"], image["WORKDIR"]
-    assert image["ENV"] == f"EXAM_PROJECTS_DIR={volume}" and f"--home-dir {volume}" in said
-    assert f"projects:{volume}" in app["volumes"]
+    assert image["ENV"] == f"EXAM_PROJECTS_DIR={volume}" and f"--home-dir {volume}" in IMAGE
+    assert f"projects:{volume}" in APP["volumes"]
     # The rest of the file system is read-only, so temporary files go to /tmp.
-    assert app["read_only"] and "scratch:/tmp" in app["volumes"]
-    [secrets] = [one for one in app["volumes"] if isinstance(one, dict)]
+    assert APP["read_only"] and "scratch:/tmp" in APP["volumes"]
+    [secrets] = [one for one in APP["volumes"] if isinstance(one, dict)]
     assert secrets["target"] == f"{program}/.streamlit/secrets.toml"
-    assert image["EXPOSE"] == app["expose"][0] == "8501"
+    assert image["EXPOSE"] == APP["expose"][0] == "8501"
 
 
-def test_proxy_forwards_to_port_of_the_app() -> None:
+def test_proxy_forwards_to_port_of_the_app_and_accepts_its_uploads() -> None:
     caddy = (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
     assert caddy.count("{") == caddy.count("}")
     assert "reverse_proxy workbench:8501" in caddy and "{$EXAM_HOST}" in caddy
-    assert 'CMD ["exam", "serve", "--port", "8501"]' in (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
-
-
-def test_proxy_accepts_uploads_as_large_as_the_app() -> None:
-    allowed = re.search(r"max_size (\d+)MB", (DEPLOY / "Caddyfile").read_text(encoding="utf-8"))
+    assert 'CMD ["exam", "serve", "--port", "8501"]' in IMAGE
+    allowed = re.search(r"max_size (\d+)MB", caddy)
     # A megabyte of Caddy is 1,000,000 bytes, and a form adds lines around a file.
     assert allowed is not None and int(allowed[1]) * 10**6 > LIMITS["UPLOAD"].default + 10**6
 
 
 def test_container_settings_are_read_by_the_program() -> None:
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]
-    app = services["workbench"]
-    assert app["env_file"] == ".env" and app["environment"][login.DEMAND_VARIABLE] == "1"
+    given = APP["environment"]
+    assert APP["env_file"] == ".env" and given[login.DEMAND_VARIABLE] == "1"
     known = {option.env_var for option in get_config_options().values()}
-    assert {name for name in app["environment"] if name.startswith("STREAMLIT_")} <= known
-    section = _section()
-    named = set(re.findall(r"\b(EXAM_[A-Z_]*[A-Z])\b", section)) | {
-        n for n in app["environment"] if n.startswith("EXAM_")
-    }
+    assert {name for name in given if name.startswith("STREAMLIT_")} <= known
+    named = {*re.findall(r"\b(EXAM_[A-Z_]*[A-Z])\b", _section()), *(name for name in given if name.startswith("EXAM_"))}
     # Only the compose file and the proxy read EXAM_HOST.
-    assert "EXAM_HOST" in services["proxy"]["environment"]
+    assert "EXAM_HOST" in PROXY["environment"]
     program = [path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*.py")]
     read = "".join(path.read_text(encoding="utf-8") for path in program)
     assert {name for name in named - {"EXAM_HOST"} if f'"{name}"' not in read} == set()
 
 
 def test_documented_deployment_steps_match_the_files() -> None:
-    section, image = _section(), (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
-    assert "chown 10001 secrets.toml" in section and "useradd --uid 10001" in image
-    build = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["workbench"]["build"]
-    assert build["args"] == {"TORCH_INDEX": "${TORCH_INDEX:-}"}
-    assert "ARG TORCH_INDEX=\n" in image and "`TORCH_INDEX=`" in section
+    section = _section()
+    assert "chown 10001 secrets.toml" in section and "useradd --uid 10001" in IMAGE
+    assert APP["build"]["args"] == {"TORCH_INDEX": "${TORCH_INDEX:-}"}
+    assert "ARG TORCH_INDEX=\n" in IMAGE and "`TORCH_INDEX=`" in section
     given = re.findall(r"docker compose (?:exec|run)[-\w ]*? workbench exam ([^`\n]+)", section)
     assert len(given) >= 6
     for words in given:
@@ -118,16 +112,14 @@ def test_example_secrets_have_login_keys_and_real_ones_are_ignored() -> None:
 
 
 def test_one_person_container_is_published_on_localhost_only() -> None:
-    said = yaml.safe_load((DEPLOY / "one-person.yaml").read_text(encoding="utf-8"))
-    team = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
-    [name], app = said["services"], said["services"]["workbench"]
+    [name], app = ONE["services"], ONE["services"]["workbench"]
     assert name == "workbench" and app["ports"] == ["127.0.0.1:${PORT:-8501}:8501"]
     # No other container can reach the server: no network is shared, and this file has no other service.
-    assert not {"networks", "network_mode"} & {*said, *app}
-    assert said["name"] != team["name"], "the volumes of a team are not those of one person"
+    assert not {"networks", "network_mode"} & {*ONE, *app}
+    assert ONE["name"] != TEAM["name"], "the volumes of a team are not those of one person"
     same = "image", "build", "healthcheck", "read_only", "cap_drop", "security_opt"
-    assert {key: app[key] for key in same} == {key: team["services"]["workbench"][key] for key in same}
-    assert app["volumes"] == ["projects:/var/lib/exam", "scratch:/tmp"] and set(said["volumes"]) == {
+    assert {key: app[key] for key in same} == {key: APP[key] for key in same}
+    assert app["volumes"] == ["projects:/var/lib/exam", "scratch:/tmp"] and set(ONE["volumes"]) == {
         "projects",
         "scratch",
     }
@@ -140,8 +132,7 @@ def test_one_person_container_gives_full_access_without_login(tmp_path: Path, mo
     project = new_project(tmp_path / "gold.duckdb")
     fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
     project.close()
-    app = yaml.safe_load((DEPLOY / "one-person.yaml").read_text(encoding="utf-8"))["services"]["workbench"]
-    for name, value in app["environment"].items():
+    for name, value in ONE["services"]["workbench"]["environment"].items():
         monkeypatch.setenv(name, value)
     # The tests recognize a started server by its welcome message.
     monkeypatch.delenv("STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE")

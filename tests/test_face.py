@@ -16,16 +16,11 @@ from exam_workbench.exchange._collections import FILES
 from tests.made.refusals import refusal
 
 QUERIES = pd.DataFrame({"qid": [1, 2], "query": ["What is a cat?", "What is a dog?"]})
-PASSAGES = pd.DataFrame(
-    {"docno": ["d1", "d2", "d3"], "text": ["A cat is an animal.", "A dog is a mammal.", "The sea is salty."]}
-)
+TEXTS = {"d1": "A cat is an animal.", "d2": "A dog is a mammal.", "d3": "The sea is salty."}
+PASSAGES = pd.DataFrame(TEXTS.items(), columns=["docno", "text"])
 BANK = pd.DataFrame(
-    {
-        "query_id": ["1", "2"],
-        "question_id": ["1/a", "2/a"],
-        "text": ["What is a cat?", "What is a dog?"],
-        "weight": [2.0, None],
-    }
+    [("1", "1/a", "What is a cat?", 2.0), ("2", "2/a", "What is a dog?", None)],
+    columns=["query_id", "question_id", "text", "weight"],
 )
 RUNS = {
     "good": [ir_measures.ScoredDoc("1", "d1", 3.0), ir_measures.ScoredDoc("2", "d2", 2.0)],
@@ -43,21 +38,12 @@ def project(tmp_path: Path) -> Iterator[ew.Project]:
 
 
 def test_import_loads_no_model_or_screen_libraries() -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys, exam_workbench as ew; ew.Project; ew.Policy; path = list(sys.path);"
-            "print({'torch', 'transformers', 'streamlit', 'core'} & set(sys.modules), path == sys.path)",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
+    script = (
+        "import sys; path = list(sys.path); import exam_workbench as ew; ew.Project; ew.Policy;"
+        "print({'torch', 'transformers', 'streamlit', 'core'} & set(sys.modules), path == sys.path)"
     )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["set()", "True"]
-
-
-def test_public_names_exist_and_unknown_ones_do_not() -> None:
     assert all(hasattr(ew, name) for name in ew.__all__) and not hasattr(ew, "nothing")
 
 
@@ -78,13 +64,12 @@ def test_added_data_yields_grades_labels_and_leaderboards(project: ew.Project) -
     assert list(project.labels().pt().columns) == ["qid", "docno", "label"]
     assert project.leaderboard("AP", source="judgments").run[0] == "good"
     assert project.correlate("judgments", "nDCG@10")["systems"] == 3
-
-
-def test_labels_work_as_qrels_in_ir_measures(project: ew.Project) -> None:
-    project.grade()
-    run = pd.DataFrame(RUNS["good"])
-    found = ir_measures.calc_aggregate([ir_measures.nDCG @ 10], project.labels(), run)
-    assert found[ir_measures.nDCG @ 10] == pytest.approx(project.leaderboard("nDCG@10").score[0])
+    # The labels work as qrels in ir_measures.
+    found = ir_measures.calc_aggregate([ir_measures.nDCG @ 10], project.labels(), pd.DataFrame(RUNS["good"]))
+    assert found[ir_measures.nDCG @ 10] == pytest.approx(board.score[0])
+    tied = [ir_measures.ScoredDoc("1", "d1", 1.0), ir_measures.ScoredDoc("1", "d2", 1.0)]
+    with pytest.warns(UserWarning, match="tied"):
+        project.add(runs={"tied": tied})
 
 
 @pytest.mark.filterwarnings("ignore:.*tied score")
@@ -114,22 +99,11 @@ def test_refused_data_changes_nothing(project: ew.Project) -> None:
         with pytest.raises(ew.WorkbenchError):
             project.add(**wrong)
     assert project.leaderboard("AP", source="judgments").equals(before)
-
-
-def test_tied_scores_give_a_warning(project: ew.Project) -> None:
-    tied = [ir_measures.ScoredDoc("1", "d1", 1.0), ir_measures.ScoredDoc("1", "d2", 1.0)]
-    with pytest.warns(UserWarning, match="tied"):
-        project.add(runs={"tied": tied})
-
-
-def test_unknown_names_and_settings_are_refused(project: ew.Project) -> None:
-    with pytest.raises(ew.WorkbenchError) as unknown:
+    with refusal("unknown-grader"):
         project.grade("no such grader")
-    assert unknown.value.code == "unknown-grader"
-    with pytest.raises(ew.WorkbenchError):
-        project.leaderboard("no such measure")
-    with pytest.raises(ew.WorkbenchError):
-        project.leaderboard(min_rating=9)
+    for measure, min_rating in (("no such measure", 4), ("AP", 9)):
+        with pytest.raises(ew.WorkbenchError):
+            project.leaderboard(measure, min_rating=min_rating)
 
 
 def test_coverage_in_ir_measures_equals_leaderboard(project: ew.Project) -> None:

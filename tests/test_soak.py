@@ -12,7 +12,6 @@ from exam_workbench.exchange import make_demo
 from exam_workbench.graders import make_grader
 from exam_workbench.store import open_project
 from tests.made.projects import examples, grade
-from tests.soak.person import Unsaved
 from tests.soak.walk import Soak
 
 ROUNDS = examples(3)
@@ -43,18 +42,3 @@ def test_two_people_lose_no_edits_and_see_correct_data(chromium: Browser, demo: 
     soak = Soak(tmp_path / "soak", 1, demo, tell=lines.append)
     soak.run(2, rounds=ROUNDS)
     assert soak.done.total() >= 2 * ROUNDS
-
-
-def test_unsaved_edits_follow_undo_and_redo() -> None:
-    unsaved = Unsaved()
-    unsaved.step({"q1": {"text": "What?"}})
-    unsaved.step({"q1": {"weight": 2.0}, "q2": {"active": False}})
-    unsaved.at -= 1
-    assert (unsaved.now, unsaved.steps) == ({"q1": {"text": "What?"}}, [1, 1])
-    unsaved.at += 1
-    assert unsaved.now == {"q1": {"text": "What?", "weight": 2.0}, "q2": {"active": False}}
-    unsaved.step({}, ("q1",))
-    assert unsaved.now == {"q2": {"active": False}}
-    unsaved.at -= 2
-    unsaved.step({"q3": {"text": "Who?"}})
-    assert unsaved.steps == [2, 0]

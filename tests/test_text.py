@@ -78,15 +78,12 @@ def test_long_line_loses_its_middle() -> None:
     assert one_line("a" * 101) == "a" * 101
 
 
-def test_error_message_is_one_bounded_line() -> None:
+def test_message_of_error_and_problem_is_one_bounded_line() -> None:
     cell = "1\r\n2\x1b[31m" + "9" * 10_000_000
-    error = InputError("score-not-finite", f"The score {cell!s} is no number", f"Mend {cell}\nand try again.")
-    shown = [str(error), *map(str, error.args), error.message, error.hint]
-    assert error.message.startswith("The score 1 2 [31m999") and error.message.endswith("9 is no number.")
+    refused = InputError("score-not-finite", f"The score {cell!s} is no number", f"Mend {cell}\nand try again.")
+    shown = [str(refused), *map(str, refused.args), refused.message, refused.hint]
+    assert refused.message.startswith("The score 1 2 [31m999") and refused.message.endswith("9 is no number.")
     assert all("\n" not in one and "\x1b" not in one and len(one) <= 2 * LONGEST_MESSAGE + 2 for one in shown)
-
-
-def test_file_problem_is_one_bounded_line() -> None:
     problem = Problem("a\nb.run" * 1000, 3, "not-a-number", "the score '" + "x\n" * 10_000_000 + "' is not a number")
     assert len(str(problem)) < 2 * LONGEST_REASON and "\n" not in str(problem)
     assert problem.reason.endswith("' is not a number")
