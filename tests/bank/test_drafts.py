@@ -191,17 +191,14 @@ def test_conflicting_question_is_not_saved(disputed: Project):
 def test_keeping_mine_leaves_theirs_in_history(disputed: Project):
     bank.settle_conflict(disputed, "ann", "q1/a", "mine")
     assert bank.list_conflicts(disputed, "ann") == []
-    assert bank.save_drafts(disputed, "ann", "ann's") == 3
-    told = [(r.author, r.question.text) for r in bank.question_history(disputed, "q1/a")]
-    assert told == [("ann", "A by Ann?"), ("bob", "A by Bob?"), ("tester", A.text)]
-
-
-def test_settled_conflict_returns_when_they_save_again(disputed: Project):
-    bank.settle_conflict(disputed, "ann", "q1/a", "mine")
     bank.save_version(disputed, [replace(A, text="A by Bob, again?")], "bob's second", "bob")
     (found,) = bank.list_conflicts(disputed, "ann")
     assert (found.base, found.theirs) == (replace(A, text="A by Bob?"), replace(A, text="A by Bob, again?"))
     assert found.mine == DISPUTE.mine
+    bank.settle_conflict(disputed, "ann", "q1/a", "mine")
+    assert bank.save_drafts(disputed, "ann", "ann's") == 4
+    told = [(r.author, r.question.text) for r in bank.question_history(disputed, "q1/a")]
+    assert told == [("ann", "A by Ann?"), ("bob", "A by Bob, again?"), ("bob", "A by Bob?"), ("tester", A.text)]
 
 
 def test_keeping_theirs_drops_mine_until_undone(disputed: Project):
@@ -343,13 +340,9 @@ def test_edit_writes_only_to_draft_tables(banked: Project):
     bank.settle_conflict(banked, "ann", "q1/a", "mine")
     assert contents(banked) == before
     assert mine(banked).keys() == {"q1/a", "q1/b"}
-
-
-def test_no_macro_or_view_reads_drafts(project: Project):
-    macros = project.rows("SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal")
-    views = project.rows("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal")
-    assert macros
-    assert [name for name, sql in macros + views if "draft" in str(sql)] == []
+    macros = banked.rows("SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal")
+    views = banked.rows("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal")
+    assert macros and [name for name, sql in macros + views if "draft" in str(sql)] == []
 
 
 def test_edit_invalidates_only_cached_drafts(banked: Project, monkeypatch: pytest.MonkeyPatch):

@@ -159,8 +159,14 @@ def test_assessors_read_and_organizers_write_database(project: Project, name: st
 
 
 # Functions that a viewer may call: their results contain no text of a question or an answer.
+PLAIN = (
+    exchange.is_demo, study.list_methods, records.imported_leaderboards, records.official_sources, records.run_names,
+    records.run_sizes, records.deepest_rank, records.gold_name, bank.latest_version, bank.list_versions,
+    bank.project_counts, bank.parts_without_content, bank.label_graders, bank.stored_graders, bank.grader_succession,
+    records.sealed_questions, labels.usual_min_judgment,
+)  # fmt: skip
 OPEN: dict[str, Callable[[Project], Any]] = {
-    "is_demo": exchange.is_demo,
+    **{one.__name__: one for one in PLAIN},
     "basis": lambda p: labels.basis(p, labels.Policy()).key,
     "label_readiness": lambda p: labels.label_readiness(p, labels.basis(p, labels.Policy())),
     "leaderboard": lambda p: labels.leaderboard(p, "nDCG@10"),
@@ -178,7 +184,6 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "sample_questions": lambda p: study.sample_questions(p, "nDCG@10", labels.Policy()),
     "labelled_shares": lambda p: study.labelled_shares(p, labels.Policy(), 3),
     "choose_rows": lambda p: study.choose_rows(p, [], [4], ["max"], [None], labels.Policy()),
-    "list_methods": lambda p: study.list_methods(p),
     "meta_table": lambda p: a_table(p),
     "cell_comparison": lambda p: study.cell_comparison(
         p, a_table(p).rows[0].row, a_table(p).columns[0], labels.Policy()
@@ -186,34 +191,19 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "audited_by": lambda p: audit.audited_by(p, labels.Policy()),
     "under_way": lambda p: audit.under_way(p, labels.Policy()),
     "find_circularity": lambda p: audit.find_circularity(p, labels.Policy()),
-    "imported_leaderboards": lambda p: records.imported_leaderboards(p),
-    "official_sources": lambda p: records.official_sources(p),
     "find_source": lambda p: records.find_source(p, "assessors"),
-    "run_names": lambda p: records.run_names(p),
-    "run_sizes": lambda p: records.run_sizes(p),
-    "deepest_rank": lambda p: records.deepest_rank(p),
-    "gold_name": lambda p: records.gold_name(p),
-    "latest_version": lambda p: bank.latest_version(p),
     "check_version": lambda p: bank.check_version(p, 1),
-    "list_versions": lambda p: bank.list_versions(p),
-    "project_counts": lambda p: bank.project_counts(p),
-    "parts_without_content": lambda p: bank.parts_without_content(p),
     "check_rating_rule": lambda p: labels.check_rating_rule(p, bank.find_grader(p, None), "written"),
-    "label_graders": lambda p: bank.label_graders(p),
-    "stored_graders": lambda p: bank.stored_graders(p),
     "response_support": lambda p: labels.response_support(p, None),
     "support_agreement": lambda p: labels.support_agreement(p, bank.stored_graders(p)[0]),
     "find_grader": lambda p: bank.find_grader(p, None),
-    "grader_succession": lambda p: bank.grader_succession(p),
     "board_readiness": lambda p: board_readiness(p, labels.Policy(), "nDCG@10"),
     "find_summary": lambda p: find_summary(p, labels.Policy(), "nDCG@10", None),
     "summarize_board": lambda p: summarize_board(p, labels.Policy(), "nDCG@10"),
     "nugget_board": lambda p: labels.nugget_board(p, labels.Policy()),
-    "sealed_questions": lambda p: records.sealed_questions(p),
     "flip_rates": lambda p: bank.flip_rates(p, bank.stored_graders(p)[0].spec),
     "trust_notes": lambda p: bank.trust_notes(p, bank.stored_graders(p)[0].spec),
     "grader_drift": lambda p: bank.grader_drift(p, bank.stored_graders(p)[0].spec),
-    "usual_min_judgment": lambda p: labels.usual_min_judgment(p),
 }
 
 
@@ -234,48 +224,39 @@ def test_viewer_functions_are_listed_and_reveal_no_secret(project: Project) -> N
 
 
 # Ways to a question, an answer, a grade or a judgment that a viewer may try.
+SECRET_READS = (
+    bank.list_questions, bank.query_overviews, bank.list_proposals, bank.item_facts, exporting.bank_jsonl,
+    exporting.graded_file, back_up_project, exchange.list_publications, labels.find_overrides, review.list_settlings,
+    records.list_actions, records.activity_csv, records.assessor_judgments, records.gold_texts, find_jobs,
+)  # fmt: skip
 WAYS: list[Callable[[Project], Any]] = [
-    lambda p: bank.list_questions(p),
+    *SECRET_READS,
     lambda p: bank.list_questions(p, version=1, query_id="q1"),
     lambda p: bank.question_history(p, "q1/a"),
     lambda p: bank.drafted_edits(p, "vera"),
-    lambda p: bank.query_overviews(p),
     lambda p: bank.list_drafts(p, "vera"),
     lambda p: bank.drafted_bank(p, "vera", "q1"),
     lambda p: bank.count_others_drafts(p, "vera"),
-    lambda p: bank.list_proposals(p),
     lambda p: bank.list_conflicts(p, "vera"),
     lambda p: bank.find_question(p, "vera", "q1/a"),
     lambda p: bank.put_draft(p, "vera", BANK[0]),
     lambda p: bank.save_version(p, [BANK[0]], "", "vera"),
-    lambda p: bank.item_facts(p),
-    lambda p: exporting.bank_jsonl(p),
     lambda p: exporting.bank_csv(p, 1),
-    lambda p: exporting.graded_file(p),
     lambda p: exporting.qrels_text(p, labels.Policy()),
     lambda p: exchange.bundle_publication(p, labels.Policy(), "vera"),
     lambda p: make_report(p, ReportRequest(questions=True)),
     lambda p: exchange.project_zip(p, "vera"),
-    lambda p: back_up_project(p),
-    lambda p: exchange.list_publications(p),
-    lambda p: labels.find_overrides(p),
     lambda p: labels.pool_summary(p, labels.basis(p, labels.Policy())),
     lambda p: labels.list_labels(p, labels.basis(p, labels.Policy())),
     lambda p: labels.label_qrels(p, labels.basis(p, labels.Policy())),
     lambda p: labels.inspect_query(p, "one", "q1", labels.Policy(), None),
     lambda p: review.read_passage(p, labels.Policy(), "q1", "p1"),
     lambda p: review.search_passages(p, labels.Policy(), review.Filters(), 5),
-    lambda p: review.list_settlings(p),
     lambda p: review.list_strays(p, labels.Policy(), "assessors"),
     lambda p: study.diagnose_questions(p, labels.Policy(), "q1", BANK, None),
     lambda p: study.to_grade(p, labels.Policy(), "one", 3, 3),
-    lambda p: records.list_actions(p),
-    lambda p: records.activity_csv(p),
     lambda p: records.source_judgments(p, "assessors"),
-    lambda p: records.assessor_judgments(p),
     lambda p: records.passage_texts(p, ["p1"]),
-    lambda p: records.gold_texts(p),
-    lambda p: find_jobs(p),
     lambda p: make_plan(p, SPEC, 1),
 ]
 
