@@ -4,32 +4,43 @@ from __future__ import annotations
 
 import itertools
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import spearmanr
 
+from exam_workbench.choices import ANSWER_CASES
 from exam_workbench.errors import InputError
 from exam_workbench.measures import (
     SIMILARITIES,
+    NewScore,
     cohen_kappa,
     compare_evaluations,
     cross_table,
     make_evaluator,
+    rank_stakes,
     system_score,
 )
 from exam_workbench.measures._means_and_tests import harmonic_mean
 from exam_workbench.measures.answers import (
+    RECALL_FAILURES,
+    RETEVAL_FAILURES,
     TEXT_SCORES,
+    Texts,
+    Verdicts,
     against_people,
     best_score,
+    corrected_verdicts,
     correlate_queries,
     greedy_f1,
     halves_test,
     mean_retrieval_scores,
+    propose_case,
     score_outcomes,
     score_retrieval,
+    similarity_to_gold,
     threshold_curve,
 )
 from exam_workbench.measures.answers._answer_scores import best_threshold
@@ -90,13 +101,10 @@ def test_scores_are_shares_and_one_for_equal_texts(one: str, other: str) -> None
     assert not normalise_text(one) or contains_words(f"so {one} then", one)
 
 
-def test_best_reference_counts_and_no_reference_gives_none() -> None:
+def test_best_reference_counts_and_token_vectors_match_greedily() -> None:
     assert best_score(TEXT_SCORES["em"], "Bob", ["Ann", "bob"]) == 1
     assert best_score(TEXT_SCORES["em"], "Bob", []) is None
     assert best_score(TEXT_SCORES["em"], " ", ["the"]) == 0
-
-
-def test_token_vectors_are_matched_greedily() -> None:
     one, other = np.eye(3, dtype=np.float32)[:2], np.eye(3, dtype=np.float32)[1:2]
     assert greedy_f1(one, other) == pytest.approx(2 * 0.5 / 1.5)
     assert greedy_f1(one[:0], other) == 0
@@ -105,11 +113,17 @@ def test_token_vectors_are_matched_greedily() -> None:
 # Recall, Precision and F1
 
 
-def test_gold_passage_at_rank_three_of_five_matches_figure_1() -> None:
+def test_retrieval_scores_match_figure_1_and_count_near_copies() -> None:
     found = score_retrieval(["a", "b", "gold", "c", "d", "e"], {"gold"}, 5)
     assert (found.recall, found.precision, found.f1) == (1, 0.2, pytest.approx(1 / 3))
     assert found.places == (2,) and found.has_gold
     assert score_retrieval([], {"gold"}, 5).f1 == 0
+    same = {"copy": ["g1"], "other copy": ["g1"], "stranger": ["not gold"]}
+    found = score_retrieval(["copy", "other copy", "stranger", "g2"], {"g1", "g2"}, 4, same)
+    assert (found.recall, found.precision, found.places) == (1, 0.75, (0, 1, 3))
+    assert score_retrieval(["copy"], {"g1"}, 1).recall == 0
+    with pytest.raises(InputError):
+        score_retrieval(["a"], set(), 5)
 
 
 @pytest.mark.parametrize(
@@ -122,15 +136,6 @@ def test_table_1_follows_from_recall_with_one_gold_passage(k: int, recall: float
     assert found.precision[0] == pytest.approx(recall / k) == pytest.approx(precision, abs=5e-4)
     assert found.f1_of_means == pytest.approx(f1, abs=6e-4)
     assert found.f1[0] == pytest.approx(recall * 2 / (k + 1))
-
-
-def test_near_copies_count_once_for_recall_and_each_for_precision() -> None:
-    same = {"copy": ["g1"], "other copy": ["g1"], "stranger": ["not gold"]}
-    found = score_retrieval(["copy", "other copy", "stranger", "g2"], {"g1", "g2"}, 4, same)
-    assert (found.recall, found.precision, found.places) == (1, 0.75, (0, 1, 3))
-    assert score_retrieval(["copy"], {"g1"}, 1).recall == 0
-    with pytest.raises(InputError):
-        score_retrieval(["a"], set(), 5)
 
 
 def test_f1_at_a_cutoff_follows_labels_and_min_rating() -> None:
@@ -191,7 +196,7 @@ def test_queries_known_to_one_side_are_counted_and_left_out() -> None:
 # Agreement with people
 
 
-def test_agreement_matches_the_cross_table_without_failures() -> None:
+def test_agreement_with_people_skips_failures_and_resamples_answers_together() -> None:
     said = [1, 1, 0, 0, 1, None, 0, 1]
     people = [True, False, False, True, True, True, False, True]
     found = against_people(said, people)
@@ -205,9 +210,6 @@ def test_agreement_matches_the_cross_table_without_failures() -> None:
     never = against_people([0, 0], [True, False])
     assert never.precision.value is None and never.precision.undefined and never.kappa.value == 0
     assert against_people([], []).accuracy.undefined
-
-
-def test_answers_to_a_question_are_resampled_together() -> None:
     people, said = [True, False] * 100, [1.0] * 100 + [0.0] * 100
     alone = against_people(said, people)
     together = against_people(said, people, [at // 20 for at in range(200)])
@@ -305,3 +307,141 @@ def test_punctuation_splits_words_except_in_numbers_and_abbreviations() -> None:
         and not contains_words("It is 3.5", "3")
     )
     assert normalise_text("[1]") == "1", "a citation mark alone is kept"
+
+
+YES, NO, UNKNOWN = True, False, None
+OLDER = (
+    "The first Nobel Prize in Physics went to Wilhelm Conrad Röntgen . As of 2017 it has been awarded to 206 people ."
+)
+NEWER = "The first Nobel prize in physics went to Wilhelm Conrad Röntgen. As of 2017, it has been awarded to 206 people"
+TULSA = "In Tulsa, Oklahoma, greasers are a gang of tough teens."
+HORN = "The Horn of Africa is a peninsula in Northeast Africa."
+NIGER = "Nigeria is the largest producer; crude oil comes from the delta basin."
+
+right = Texts("Tulsa, Oklahoma", [HORN, TULSA], ["Tulsa"], ["Tulsa"])
+unbacked = Texts("Tulsa, Oklahoma", [HORN], ["Tulsa"], ["Tulsa"])
+distracted = Texts("Horn of Africa", [NIGER, HORN], ["Nigeria, delta basin"], ["Nigeria"])
+other = Texts("Ross Elliott", [HORN], ["Peter Hansen"], ["Peter Hansen", "Ross Elliott"])
+same = Texts("The delta basin", [NIGER], ["Nigeria, delta basin"], ["delta basin"])
+ROWS = [
+    # recall, reteval, gpteval, goldeval; texts; case; the passage that the reason names
+    ((NO, YES, YES, YES), right, "A", 1),
+    ((NO, YES, YES, NO), unbacked, "K", None),
+    ((YES, NO, NO, YES), distracted, "C", 1),
+    ((YES, NO, NO, YES), other, "C", None),
+    ((NO, NO, YES, NO), other, "D", None),
+    ((YES, NO, YES, NO), other, "D", None),
+    ((NO, NO, YES, YES), other, "E", None),
+    ((YES, NO, YES, YES), other, "E", None),
+    ((YES, NO, YES, YES), same, "F", None),
+    ((NO, YES, NO, YES), other, "F", None),
+    ((NO, YES, NO, NO), other, "F", None),
+    ((NO, YES, NO, NO), same, "D", None),
+    ((YES, YES, NO, YES), other, "F", None),
+    ((YES, YES, NO, NO), same, "D", None),
+    ((YES, NO, NO, NO), distracted, "D", None),
+    ((NO, NO, NO, YES), other, None, None),
+    ((NO, NO, NO, NO), other, None, None),
+    ((YES, YES, YES, YES), same, None, None),
+]
+
+
+@pytest.mark.parametrize(("verdicts", "texts", "case", "passage"), ROWS)
+def test_every_row_of_the_table_has_its_case(verdicts, texts, case, passage) -> None:
+    found = propose_case(Verdicts(*verdicts), texts)
+    assert (found.case, found.passage) == (case, passage)
+    assert found.reason.endswith(".") and case not in found.others
+    assert passage is None or f"assage {passage + 1} " in found.reason
+
+
+def test_version_of_the_gold_passage_takes_precedence_over_case_a() -> None:
+    passages = [HORN, NEWER]
+    texts = Texts("Röntgen", passages, ["Röntgen"], ["Röntgen"], similarity_to_gold(passages, [OLDER]))
+    found = propose_case(Verdicts(NO, YES, YES, YES), texts)
+    assert (found.case, found.passage, found.others) == ("B", 1, ("A",))
+    # Two numbers of a long passage differ: word 5-grams tell the versions apart, vectors do not.
+    apart = similarity_to_gold([OLDER.replace("2017", "2016").replace("206", "203")], [OLDER])
+    assert 0.2 < apart[0, 0] < 0.9
+    assert similarity_to_gold([OLDER], [OLDER + " more"], np.array([[0.97]]))[0, 0] == 0.97
+    assert similarity_to_gold([""], [""])[0, 0] == 0
+
+
+def test_without_gold_answers_proposals_use_only_texts() -> None:
+    def case(recall: bool | None, reteval: bool | None, texts: Texts) -> tuple[str | None, tuple[str, ...]]:
+        found = propose_case(Verdicts(recall, reteval), texts)
+        return found.case, found.others
+
+    alike = Texts("x", [NEWER], ["x"], similar=similarity_to_gold([NEWER], [OLDER]))
+    assert case(NO, YES, alike) == ("B", ("A",))
+    assert case(NO, YES, right) == ("A", ("K",))
+    assert case(NO, YES, Texts("Tulsa", [HORN], ["Tulsa"]))[0] is None
+    assert case(YES, NO, distracted) == ("C", ("E", "F"))
+    assert case(YES, NO, same)[0] == "F"
+    assert case(NO, NO, other)[0] is case(YES, YES, other)[0] is case(YES, None, other)[0] is None
+    assert not Verdicts(YES, None).part and Verdicts(YES, NO).part and not Verdicts(NO, NO).part
+    assert Verdicts(NO, NO, YES).part
+
+
+def test_every_combination_of_verdicts_has_a_reason() -> None:
+    for said in product((YES, NO, UNKNOWN), repeat=4):
+        found = propose_case(Verdicts(*said), other)
+        assert found.reason and (found.case is None or found.case in ANSWER_CASES)
+        # Failed comparisons and agreements never get a case.
+        assert found.case is None or Verdicts(*said).part, said
+        if Verdicts(*said).part and None not in said:
+            assert found.case is not None, said
+
+
+def test_confirmed_case_corrects_the_wrong_verdict() -> None:
+    part = Verdicts(NO, YES, YES, YES)
+    assert [corrected_verdicts(case, part) for case in RECALL_FAILURES] == [(YES, YES)] * 3
+    assert corrected_verdicts("K", part) == (NO, YES)
+    assert corrected_verdicts("C", Verdicts(YES, NO, NO, YES)) == (NO, NO)
+    wrong = Verdicts(YES, NO, YES, NO)
+    assert [corrected_verdicts(case, wrong) for case in RETEVAL_FAILURES] == [(YES, YES)] * 3
+    unknown = Verdicts(YES, NO)
+    assert [corrected_verdicts(case, unknown) for case in RETEVAL_FAILURES] == [(YES, NO), (YES, YES), (YES, YES)]
+
+
+def test_cases_that_change_the_choice_rank_first() -> None:
+    queries = [f"q{n}" for n in range(10)]
+    recall = {
+        run: {query: float(at < hits) for at, query in enumerate(queries)}
+        for run, hits in {"best": 6, "next": 5, "last": 2}.items()
+    }
+    recall["last"]["q9"] = None
+    tables = {"Recall@5": recall}
+
+    def gain(run: str, *missed: str) -> list[NewScore]:
+        return [NewScore("Recall@5", run, query, 1.0) for query in missed]
+
+    found = rank_stakes(
+        tables, [gain("last", "q3"), gain("next", "q9"), gain("best", "q9"), gain("next", "q8", "q9"), []]
+    )
+    assert [one.at for one in found] == [3, 1, 0, 4, 2]
+    assert [one.chooses_another for one in found] == [True, True, False, False, False]
+    assert found[0].swaps == 1 and found[0].closing == 1 and found[-1].closing == pytest.approx(-1)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([0.0, 1.0, None]), min_size=4, max_size=4), min_size=2, max_size=4),
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.sampled_from([0.0, 1.0])), min_size=1, max_size=4),
+)
+def test_stake_matches_a_full_recomputation(
+    rows: list[list[float | None]], changes: list[tuple[int, int, float]]
+) -> None:
+    table = {f"run{at}": {f"q{column}": one for column, one in enumerate(row)} for at, row in enumerate(rows)}
+    corrected = {run: dict(row) for run, row in table.items()}
+    for run, query, score in dict(((run, query), (run, query, score)) for run, query, score in changes).values():
+        corrected[f"run{run}"][f"q{query}"] = score
+    new = [
+        NewScore("R", run, query, corrected[run][query] or 0.0)
+        for run, row in table.items()
+        for query in row
+        if corrected[run][query] != row[query]
+    ]
+    (found,) = rank_stakes({"R": table}, [new])
+    # Skip runs without any score: a comparison never chooses them, but stakes count them as 0.
+    if all(any(one is not None for one in row.values()) for row in table.values()):
+        before, after = (compare_evaluations({"R": one}, samples=1).choices[0].chosen for one in (table, corrected))
+        assert found.chooses_another == (sorted(before) != sorted(after))

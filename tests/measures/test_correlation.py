@@ -131,10 +131,13 @@ def test_correlation_of_few_systems_or_constant_scores_is_undefined(ties: str) -
         assert {found.spearman, found.kendall, found.tau_ap, found.pearson} == {None}
 
 
-def test_random_ties_depend_only_on_the_seed() -> None:
+def test_random_ties_and_bootstrap_depend_only_on_the_seed() -> None:
     a, b = board([1, 1, 1, 2, 2]), board([1, 2, 2, 3, 3])
     assert correlate_scores(a, b, ties="random", seed=1) == correlate_scores(a, b, ties="random", seed=1)
     assert correlate_scores(a, b, ties="random", seed=1) != correlate_scores(a, b, ties="random", seed=2)
+    a, b = per_query(6, 12, 0.5, seed=1), per_query(6, 12, 0.5, seed=2)
+    assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) == bootstrap_intervals(a, b, ALL, samples=100, seed=5)
+    assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) != bootstrap_intervals(a, b, ALL, samples=100, seed=6)
 
 
 def test_overlapping_error_bars_are_ties_from_the_top_down() -> None:
@@ -244,12 +247,6 @@ def test_bootstrap_of_too_little_data_has_no_interval() -> None:
     constant = dict.fromkeys((f"s{i:02}" for i in range(5)), 1.0)
     assert bootstrap_intervals(per_query(5, 10, 0.1, seed=0), constant) == {"spearman": None, "kendall": None}
     assert bootstrap_intervals({}, {}) == {"spearman": None, "kendall": None}
-
-
-def test_bootstrap_depends_only_on_its_seed() -> None:
-    a, b = per_query(6, 12, 0.5, seed=1), per_query(6, 12, 0.5, seed=2)
-    assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) == bootstrap_intervals(a, b, ALL, samples=100, seed=5)
-    assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) != bootstrap_intervals(a, b, ALL, samples=100, seed=6)
 
 
 def slow_tau_gap(estimate: Mapping[str, float], reference: Mapping[str, float]) -> float:
