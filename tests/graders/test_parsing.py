@@ -46,7 +46,7 @@ LETTERS = ("A", "B", "C", "D")
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        # A number that is the answer or is named as the rating
+        # A number that is the answer, or is named or marked as the rating
         ("4", 4), ("0", 0), (" 5\n", 5), ("**4**", 4), ("_4_", 4), ("[2]", 2), ("`3`", 3), ("'4'", 4), ('1"', 1),
         ("<b>4</b>", 4), ("\x004\x00", 4), ("$\\boxed{3}$", 3), ("4\ufe0f\u20e3", 4), ("+4", 4), ("Answer: 4", 4),
         ("4: The answer is mostly relevant.", 4), ("4:The answer", 4), ("- 4: mostly", 4), ("4.", 4),
@@ -59,8 +59,44 @@ LETTERS = ("A", "B", "C", "D")
         ("The rating for this passage is 4 stars", 4), ("Score: 4 out of 5", 4), ('"rating": 4', 4),
         ("final_score: 2", 2), ("GRADE: 5", 5), ("##M: 2\n##T: 1\n##O: 1\n\n##final score: 1", 1),
         ("##M: 2  \n##T: 3  \n##O: 1", 1), ("Article 5 is quoted. Score: 3", 3),
-        ("8 months, so I rate it low. Rating: 1", 1),
-        # A statement about the passage that names a rating
+        ("8 months, so I rate it low. Rating: 1", 1), ("3.0", 3), ("3.0/5", 3), ("3/5.0", 3), ("3,0", 3),
+        ("Score: 2.00", 2), ('{"rating": 2.0}', 2), ("2 / 5.", 2), ("3 out of 5", 3), ("3 out of 5.", 3),
+        ("It gets 3 out of 5, as it names two.", 3), ("3 out of a possible 5", 3), ("This passage deserves 2/5.", 2),
+        ("3 von 5", 3), ("I rate it 5/5", 5), ("2 (only the year is named)", 2), ("2, since it names the year", 2),
+        ("2; it names the year", 2), ("2 because it names the year", 2), ("2!", 2), ("Rating → 2", 2),
+        ("2 – names the year", 2), ("3 stars", 3), ("3 points.", 3), ("Relevance: 2", 2), ("Relevance score: 2", 2),
+        ("**Verdict:** 3", 3), ("The passage fits.\n\nAnswer: 4", 4), ("Final answer: 2.", 2),
+        ("My assessment: 3, as it is short", 3), ("Rating [0 to 5]: 2", 2), ("Rating on a scale from 0 to 5: 2", 2),
+        ("Rating (out of 5): 2", 2), ("Overall: 3", 3), ("Rating: [[2]]", 2), ("<rating>2</rating>", 2),
+        ("<score> 2 </score>", 2), ("The answer is 2.", 2), ("The verdict is: 2", 2), ("Bewertung: 3", 3),
+        ("Note : 3", 3), ("Évaluation : 3", 3), ("Calificación: 3", 3), ("Оценка: 3", 3), ("評価：3", 3),
+        ("得分：3分", 3), ("3分", 3), ("평점: 3점", 3), ("我的评分：２。", 2), ("评分为3分", 3), ("得分是 3", 3),
+        ("التقييم: ٣", 3), ("★★☆☆☆", 2),
+        ("⭐⭐⭐", 3), ("Rating: ★★★★★", 5), ("☆☆☆☆☆", 0), ("⭐️⭐️ (2/5)", 2), ("So I arrive at **2**.", 2),
+        ("It follows that $\\boxed{3}$", 3), ("This is a clear __2__, I think", 2), ("It names the year.\n\n3", 3),
+        ("It names the year.\n**3**\n", 3), ("I would give this passage a 2.", 2), ("I'd rate it 3", 3),
+        ("The passage deserves a 3.", 3), ("A rating of 4 would be appropriate.", 4), ("My rating is: 3", 3),
+        ("The rating for this passage is: 3", 3), ("Grade for this question: 4", 4), ("The rating is a 4.", 4),
+        ("4 / 5", 4), ("Score: 3 / 5", 3),
+        ("1. The passage is about dogs.\n2. It names no breed.\n\nFinal grade: 3", 3),
+        ("**1.** It fits.\n**2.** It is short.\nRating: 4", 4), ("1. Nothing in it answers the question.", 1),
+        ("It does not deserve a score of 5; score: 2", 2),
+        ("Unfortunately, I could not find any of this in the passage. Rating: 0", 0), ("$4$", 4),
+        # Of different ratings, the last marked rating counts.
+        ("A score of 5 requires every date. Two are missing, so the score is 2.", 2),
+        ("A grade of 4 would be too generous; a grade of 2 fits.", 2),
+        ("For a rating of 5 it would have to name all; I settle on a rating of 3.", 3),
+        ("Rating: 5? No, the dates are missing. Rating: 3", 3),
+        ("Rating: 4\n\nOn reflection the dates are missing.\n\nFinal rating: 3", 3),
+        ("4\n\nOn reflection the dates are missing.\nRating: 3", 3), ("Score: 5 would need all. Score: 1", 1),
+        ("The rating is 5. No: the rating is 4.", 4), ("It is 5/5 for style. Rating: 2/5", 2),
+        ("It does not reach a rating of 4, so a rating of 3.", 3),
+        ("Below a rating of 5, yet above a rating of 3: **4**", 4),
+        ("3: it names the year. A rating of 5 would name the day.", 3),
+        ("3\n\nThe passage names 4 of 5 dates, and a top score of 5 needs all.", 3),
+        ("Rating: 3\nA score of 4 is too high, since 2 dates are missing.", 3),
+        ("Rating: 3. A rating of 5 is reserved for complete answers.", 3),
+        # An answer about refusals, errors or limits, which is neither a refusal nor a service message
         ("We cannot answer the question from this passage. Rating: 0", 0),
         ("404 Not Found means the page is missing. Rating: 5", 5),
         ("The service is unavailable in winter. Rating: 3", 3),
@@ -68,32 +104,42 @@ LETTERS = ("A", "B", "C", "D")
         ("As an assistant professor, he writes. Rating: 2", 2),
         ("Permission denied errors come from the mode. Rating: 5", 5),
         ("The content is blocked in Germany. Rating: 2", 2), ("I'm sorry. Rating: 3", 3),
+        ("I cannot find it in the passage. Rating: 1", 1), ("Sorry to say, it is wrong. Rating: 1", 1),
+        ("As an example: rating 1", 1), ("I am a teacher. Score: 1", 1), ("The model declines to answer. Score: 1", 1),
+        ("Unfortunately it is old. Grade: 1", 1), ("The passage says that the rate limit is 5. Rating: 1", 1),
+        ("4: the error is explained", 4), ("0. No quota is named", 0), ("Rating: 1, as the server was down in it", 1),
+        ("Models are described well, so my grade is 1", 1), ("Yes, error 404. Score: 1", 1),
+        ("Errors in the text make me give a rating of 1", 1), ("You can find 4 of them in it. Score: 1", 1),
+        ("Waiting times: rating 1", 1), ("Service members are named. Score: 1", 1),
+        ("Your plan of action is in it. Score: 1", 1), ("Forbidden fruit is named. Score: 1", 1),
         # Digits of other scripts and number words
         ("４", 4), ("٤", 4), ("५", 5), ("Rating: ５/５", 5), ("four", 4), ("**Four**.", 4), ("Rating: zero", 0),
         ("Score: three out of five", 3),
-        # An answer about the passage, which is not a refusal
-        ("I cannot find it in the passage. Rating: 1", 1), ("Sorry to say, it is wrong. Rating: 1", 1),
-        ("As an example: rating 1", 1), ("I am a teacher. Score: 1", 1), ("The model declines to answer. Score: 1", 1),
-        ("Unfortunately it is old. Grade: 1", 1),
     ],
 )  # fmt: skip
-def test_sole_or_named_number_is_read_as_rating(text: str, rating: int) -> None:
+def test_sole_named_or_last_marked_number_is_read_as_rating(text: str, rating: int) -> None:
     assert parse_rating(text) == Parsed(rating, "graded")
 
 
-NO_RATINGS = [
-    "8 months", "349", "4-6 weeks", "4 - 6 weeks", "4 – 6", "Article 5", "Article 5 of the treaty", "3 to 5", "3-4",
-    "3 or 4 months", "1 8 inch", "2 months", "I would say 2", "Yes, at 5.", "4 of 5 patients", "4, 5 and 6",
-    "5% of it", "5°", "It is (4), as in the table", "http://example.org/3. and 4.", "COVID-19: 4", "Q1: 2", "so 3",
-    '4" pipes',
-    "Rating: 3-4", "Score: 3 to 5", "Score: 3 or 4", "Score: 8/10", "Score: 4 out of 10", "Score: 4 / 10",
-    "Rating: 4.5",
-    "upgrade 4", "scored 4", "O 4", "4\n\n5", "Rating: B12",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", NO_RATINGS)
-def test_unrelated_number_fails(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "8 months", "349", "4-6 weeks", "4 - 6 weeks", "4 – 6", "Article 5", "Article 5 of the treaty", "3 to 5", "3-4",
+        "3 or 4 months", "1 8 inch", "2 months", "I would say 2", "Yes, at 5.", "4 of 5 patients", "4, 5 and 6",
+        "5% of it", "5°", "It is (4), as in the table", "http://example.org/3. and 4.", "COVID-19: 4", "Q1: 2", "so 3",
+        '4" pipes', "Rating: 3-4", "Score: 3 to 5", "Score: 3 or 4", "Score: 8/10", "Score: 4 out of 10",
+        "Score: 4 / 10", "Rating: 4.5", "upgrade 4", "scored 4", "O 4", "4\n\n5", "Rating: B12", "Rating: 7",
+        "Rating: 45", "Score: 2-3", "Score: 2–3", "Rating: 2 to 3", "Rating: 2/10", "Score: 2.5", "Rating: n/a",
+        "Rating: none", "Grade: unclear", "Between 3 and 4", "Either 3 or 4.", "2\n3",
+        "2\n\nThe passage is short.\n\n3", "It is not a rating of 5", "A rating of 5 would need more details.",
+        "Rating: 5?", "4 out of 50", "4 out of 5 dentists agree", "3/5 of the people", "Hotel rates rose by 4",
+        "1, 2 and 3", "6 stars", "★★★★★★★", "1. The passage describes a war. 2. It gives dates.",
+        "1) It fits. 2) It is short.", "1. A\n2. B", "4 weeks", "★", "評価は4です", "这段话我打4分", "점수는 4점입니다",
+        "我认为应该给4分左右",
+        "四4", "4分钟", "²", "Ⅳ", "④", "½",
+    ],
+)  # fmt: skip
+def test_unrelated_unmarked_or_invalid_number_fails(text: str) -> None:
     assert parse_rating(text) == Parsed(None, "failed", NO_RATING)
     assert parse_rating(text, top=3) == Parsed(None, "failed", "no rating")
 
@@ -130,9 +176,18 @@ def test_digits_within_words_are_ignored(text: str) -> None:
         "**I must respectfully decline** Rating: 2", "I am unable to provide a rating from 0 to 5.",
         "I apologize for the confusion, but I cannot find out. 1", "This request violates rule 4: no answer",
         "I'm just an AI. 5", "We cannot evaluate this: 4", "I refuse to answer 5",
+        "I won't be able to rate this passage. 5", "I'm afraid I can't help with that.",
+        "Your request was rejected as a result of our safety system.", "Blocked by content filter.",
+        "The response was filtered due to the prompt triggering the content management policy. 4",
+        "I don't think I can rate this passage. 3", "My guidelines prevent me from rating this: 2",
+        "I don't feel comfortable rating this. 1", "I refuse.", "As an AI, my rating: 3",
+        "** \u200b**I cannot rate it. 5", "Es tut mir leid, aber ich kann dabei nicht helfen.",
+        "Leider kann ich das nicht bewerten. 3", "Je suis désolé, mais je ne peux pas répondre.",
+        "Lo siento, pero no puedo ayudar con eso. 4", "抱歉，我无法协助。", "申し訳ありませんが、お手伝いできません。",
+        "I cannot rate this passage. Rating: 5", "We cannot answer the question from this passage.",
     ],
 )  # fmt: skip
-def test_refusal_fails_despite_digits(text: str) -> None:
+def test_refusal_in_any_words_fails_despite_digits(text: str) -> None:
     for parsed in (parse_rating(text), parse_rating(text, top=3), parse_yes_no(text)):
         assert parsed == Parsed(None, "failed", REFUSED)
 
@@ -140,26 +195,15 @@ def test_refusal_fails_despite_digits(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "I won't be able to rate this passage. 5", "I'm afraid I can't help with that.",
-        "Your request was rejected as a result of our safety system.", "Blocked by content filter.",
-        "The response was filtered due to the prompt triggering the content management policy. 4",
-        "I don't think I can rate this passage. 3", "My guidelines prevent me from rating this: 2",
-        "I don't feel comfortable rating this. 1", "I refuse.", "As an AI, my rating: 3",
-        "** \u200b**I cannot rate it. 5",
-        "Es tut mir leid, aber ich kann dabei nicht helfen.", "Leider kann ich das nicht bewerten. 3",
-        "Je suis désolé, mais je ne peux pas répondre.", "Lo siento, pero no puedo ayudar con eso. 4",
-        "抱歉，我无法协助。", "申し訳ありませんが、お手伝いできません。", "I cannot rate this passage. Rating: 5",
+        "I'm sorry, I have 3 concerns", "I'm sorry.", "Sorry, you are number 4 in the queue",
+        "I apologize, I got 5 of them", "We are sorry, but your request has 4 problems",
+        "My apologies! I was distracted by 3 things",
     ],
 )  # fmt: skip
-def test_refusals_in_other_words_and_languages_fail(text: str) -> None:
-    assert parse_rating(text) == Parsed(None, "failed", REFUSED)
-
-
-@pytest.mark.parametrize(
-    "text", ["We cannot answer the question from this passage.", "The service is unavailable in winter. 3"]
-)
-def test_ambiguous_refusal_without_named_rating_fails(text: str) -> None:
-    assert parse_rating(text).status == "failed"
+def test_excuse_without_named_rating_fails(text: str) -> None:
+    for parsed in (parse_rating(text), parse_rating(text, top=3)):
+        assert parsed == Parsed(None, "failed", REFUSED)
+    assert parse_json_rating(text).status == "failed"
 
 
 SERVICE_MESSAGES = [
@@ -167,29 +211,23 @@ SERVICE_MESSAGES = [
     "Your credit balance is too low to access the API. 3", "Maximum context length is 4 tokens",
     "This model's maximum context length is 4097 tokens. Score: 5", "3. Please retry.",
     "Rate limit exceeded. Please retry in 5 seconds.", "You have 0 credits left",
-    "You have 3 requests remaining today.",
-    "Error: rate limit reached for gpt-4o. Limit: 3 per minute.", "RateLimitError: 429 score: 5",
-    "429 Too Many Requests",
-    "Too many requests, please slow down. 5", "You exceeded your current quota, please check your plan: 4",
-    "You've reached your limit of 5 messages.", 
+    "You have 3 requests remaining today.", "Error: rate limit reached for gpt-4o. Limit: 3 per minute.",
+    "RateLimitError: 429 score: 5", "429 Too Many Requests", "Too many requests, please slow down. 5",
+    "You exceeded your current quota, please check your plan: 4", "You've reached your limit of 5 messages.",
     "You are out of credits: 4", "Insufficient credits. Rating: 4", "5 credits left", "No credits left.",
     "Please try again in 4 seconds", "Please wait 3", "Your account has been suspended. 5",
-    "Your API key is invalid: 2",
-    "Your trial has expired. Grade: 5", "The server is currently overloaded. Rating: 3", "The model is loading: 4",
-    "Model gpt-5 is not available", "Sorry, the service is temporarily unavailable. 3", "503 Service Unavailable",
-    "HTTP 502 Bad Gateway",
-    "HTTP/1.1 500 Internal Server Error", "Internal server error", "Bad gateway", "Service unavailable",
-    "Gateway timeout",
-    "no healthy upstream", "upstream connect error or disconnect/reset before headers. score: 3", "Request timed out.",
-    "Connection refused", "Unauthorized", "Access denied", "Payment required: 5", "Invalid API key: 4",
-    "CUDA out of memory. 3",
+    "Your API key is invalid: 2", "Your trial has expired. Grade: 5", "The server is currently overloaded. Rating: 3",
+    "The model is loading: 4", "Model gpt-5 is not available", "Sorry, the service is temporarily unavailable. 3",
+    "503 Service Unavailable", "HTTP 502 Bad Gateway", "HTTP/1.1 500 Internal Server Error", "Internal server error",
+    "Bad gateway", "Service unavailable", "Gateway timeout", "no healthy upstream",
+    "upstream connect error or disconnect/reset before headers. score: 3", "Request timed out.", "Connection refused",
+    "Unauthorized", "Access denied", "Payment required: 5", "Invalid API key: 4", "CUDA out of memory. 3",
     "Error 503: 4", "Error code: 429 - {'error': 5}", "Exception: rating 4", "Traceback (most recent call last): 3",
     "An error occurred while processing. 4", "Something went wrong. 5", "Oops! Grade: 3", "Failed to generate: score 5",
     "We're experiencing high demand. Score: 4", "Scheduled maintenance until 5", "<!DOCTYPE html><p>4",
-    "<html>Rating: 4</html>",
-    '{"error": {"message": "overloaded", "rating": 4}}', '{"detail": "score: 5"}', "Please log in to continue: 3",
-    "Upgrade to Pro for 5 more", "Contact support. 4", "**Error:** quota exceeded. 5",
-    "The daily limit was reached. Rating: 2",
+    "<html>Rating: 4</html>", '{"error": {"message": "overloaded", "rating": 4}}', '{"detail": "score: 5"}',
+    "Please log in to continue: 3", "Upgrade to Pro for 5 more", "Contact support. 4", "**Error:** quota exceeded. 5",
+    "The daily limit was reached. Rating: 2", "The service is unavailable in winter. 3",
 ]  # fmt: skip
 
 
@@ -203,53 +241,15 @@ def test_service_message_fails_despite_digits(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "The passage says that the rate limit is 5. Rating: 1", "4: the error is explained", "1",
-        "0. No quota is named",
-        "Rating: 1, as the server was down in it", "Models are described well, so my grade is 1",
-        "Yes, error 404. Score: 1",
-        "Errors in the text make me give a rating of 1", "You can find 4 of them in it. Score: 1",
-        "Waiting times: rating 1",
-        "Service members are named. Score: 1", "Your plan of action is in it. Score: 1",
-        "Forbidden fruit is named. Score: 1",
-    ],
-)  # fmt: skip
-def test_answer_about_errors_is_not_a_service_message(text: str) -> None:
-    assert parse_rating(text).status == "graded"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "an import quota", "Rate limiting of imports", "Maintenance costs", "Wait times of 3 hours",
-        "The service is available",
-        "400 service members", "insufficient funds", "Unable to generate heat", "The engine was found in 1990",
-        "low pressure",
-        "We are having dinner", "you have reached the coast", "Log in to the site", "This plan was not adopted",
-        "errors",
-        "No tokens of love", "Your plan of the house", "Server rooms are cold", "5 credits for a course",
-        "timed outings",
+        "The service is available", "400 service members", "insufficient funds", "Unable to generate heat",
+        "The engine was found in 1990", "low pressure", "We are having dinner", "you have reached the coast",
+        "Log in to the site", "This plan was not adopted", "errors", "No tokens of love", "Your plan of the house",
+        "Server rooms are cold", "5 credits for a course", "timed outings",
     ],
 )  # fmt: skip
 def test_words_of_service_messages_may_be_answers(text: str) -> None:
     assert no_answer(text) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry, I have 3 concerns", "I'm sorry.", "Sorry, you are number 4 in the queue",
-        "I apologize, I got 5 of them",
-        "We are sorry, but your request has 4 problems", "My apologies! I was distracted by 3 things",
-    ],
-)  # fmt: skip
-def test_excuse_without_named_rating_fails(text: str) -> None:
-    for parsed in (parse_rating(text), parse_rating(text, top=3), parse_json_rating(text)):
-        assert (parsed.rating, parsed.status) == (None, "failed")
-
-
-@pytest.mark.parametrize("text", ["²", "Ⅳ", "④", "½"])
-def test_other_number_symbols_fail(text: str) -> None:
-    assert parse_rating(text) == Parsed(None, "failed", NO_RATING)
 
 
 @pytest.mark.parametrize("expression", UNANSWERABLE)
@@ -286,6 +286,9 @@ def test_unanswerable_defaults_to_zero(expression: str, pattern: str) -> None:
         ("I'm sorry, the passage does not say", 1), ("Sorry, this passage has no answer", 1),
         ("I am sorry, but I could not find it", 1), ("Unfortunately, it is not in the passage", 1),
         ("Sorry seems to be the hardest word", 1),
+        # Words with digits, and prices
+        ("The passage is about the war.", 1), ("before", 1), ("B12", 1), ("It fits well", 1), ("covid-19", 1),
+        ("the 5th", 1), ("Ratings are high", 1), ("$5", 1), ("$5.", 1), ("**$3**", 1),
         # An ill-formed answer gets 0.
         ("a.", 0), ("(iii)", 0), ("b)", 0), ("...", 0), ("?!", 0), ("[d]", 0),
     ],
@@ -462,13 +465,14 @@ def test_later_text_never_changes_a_settled_answer(text: str, more: str) -> None
     [
         ("4", False), ("4.", False), ("4:", False), ("4/", False), ("4/5", False), ("4-", False), ("B12", False),
         ("", False), ("4 ", False), ("**4**", False), ("4 -", False), ("4 - ", False), ("10 ", False),
-        ("8 months", False),
-        ("4\n", True), ("4: ", True), ("4. ", True), ("4)", True),
-        ("4/5 ", False), ("4/5\n", True), ("4 - m", True), ("**4**\n", True),
-        ("Rating: 4", False), ("Rating: 4 ", False), ("Rating: 4 t", False), ("Rating: 4 out of 5", False),
-        ("Rating: 4\n", True), ("Rating: 4 b", False), ("Rating: 4. B", True), ("Rating: 4/5, as", True),
-        ("Rating: 5?", False),
-        ("**Rating: 4**\n\nThe", True), ("The passage. Rating: 4\n", False),
+        ("8 months", False), ("4\n", True), ("4: ", True), ("4. ", True), ("4)", True), ("4/5 ", False),
+        ("4/5\n", True), ("4 - m", True), ("**4**\n", True), ("Rating: 4", False), ("Rating: 4 ", False),
+        ("Rating: 4 t", False), ("Rating: 4 out of 5", False), ("Rating: 4\n", True), ("Rating: 4 b", False),
+        ("Rating: 4. B", True), ("Rating: 4/5, as", True), ("Rating: 5?", False), ("**Rating: 4**\n\nThe", True),
+        ("The passage. Rating: 4\n", False), ("1. The passage is about dogs.", False), ("4 / 5", False),
+        ("4. The passage is about dogs.", True), ("Okay, a rating of 2 would be too low.", False),
+        ("Hmm. Rating: 2 is my first guess", False), ("Rating: 2 is what I would say", False),
+        ("Okay, a rating of 2 would be too low.</think>\n\n5\n", True),
     ],
 )  # fmt: skip
 def test_rating_is_settled_once_later_text_cannot_change_it(text: str, settled: bool) -> None:
@@ -498,34 +502,29 @@ def test_verdict_counts_at_start_or_if_prose_names_exactly_one(text: str, rating
     assert parse_yes_no(text) == Parsed(rating, "graded")
 
 
+UNCLEAR = (
+    "Maybe yes", "Nobody", "no-one", "yesterday", "1", "yeſ", "не", "n\u00f3", "no\u0301", "not", "True North",
+    "True or false", "It is partially correct.", "It is correct, but not complete", "There is no evidence",
+    "I cannot tell: yes is one", "I cannot determine if the candidate is correct.", "unknown",
+    "It lists relevant facts", "Is it correct?", "I don't think the passage is relevant.",
+    "I do not believe that the answer is correct.", "It is unlikely that the answer is correct.",
+    "Nothing here is relevant.", "None of it is relevant.", "Neither is correct.",
+    "The passage never answers the question.", "The passage barely answers the question.",
+    "The passage no longer answers the question.", "The answer is not yes.",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "reason"),
     [
-        "Yes/No", "yes or no", "No and yes", "YES|NO", "“YES” or “NO”", "yes\nno", "No, yes", "Yes and/or No",
-        "The passage is relevant, so no, it is.",
+        ("Yes/No", BOTH), ("yes or no", BOTH), ("No and yes", BOTH), ("YES|NO", BOTH), ("“YES” or “NO”", BOTH),
+        ("yes\nno", BOTH), ("No, yes", BOTH), ("Yes and/or No", BOTH), ("The passage is relevant, so no, it is.", BOTH),
+        *((text, "neither yes nor no") for text in UNCLEAR),
+        ("XXX", UNDECIDED), ("xxx.", UNDECIDED), ("Answer: XXX", UNDECIDED),
     ],
 )  # fmt: skip
-def test_answer_naming_both_verdicts_fails(text: str) -> None:
-    assert parse_yes_no(text) == Parsed(None, "failed", BOTH)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Maybe yes", "Nobody", "no-one", "yesterday", "1", "yeſ", "не", "n\u00f3", "no\u0301", "not", "True North",
-        "True or false",
-        "It is partially correct.", "It is correct, but not complete", "There is no evidence",
-        "I cannot tell: yes is one",
-        "I cannot determine if the candidate is correct.", "unknown", "It lists relevant facts", "Is it correct?",
-    ],
-)  # fmt: skip
-def test_answer_without_clear_verdict_fails(text: str) -> None:
-    assert parse_yes_no(text) == Parsed(None, "failed", "neither yes nor no")
-
-
-@pytest.mark.parametrize("text", ["XXX", "xxx.", "Answer: XXX"])
-def test_undecided_verdict_fails(text: str) -> None:
-    assert parse_yes_no(text) == Parsed(None, "failed", UNDECIDED)
+def test_verdict_of_both_neither_or_undecided_fails(text: str, reason: str) -> None:
+    assert parse_yes_no(text) == Parsed(None, "failed", reason)
 
 
 @pytest.mark.parametrize(
@@ -589,9 +588,8 @@ def test_only_json_is_accepted_if_a_schema_was_requested(text: str, reason: str)
     [
         '{"rating": 4', '{"rating": ', "{4", '4 {"rating": 5', '{"rating": "4"}', '{"rating": true}', '{"rating": 4.5}',
         '{"rating": null}', '{"rating": [4]}', '{"rating": 6}', '{"rating": -1}', '{"grade": 4}',
-        '{"a": {"rating": 4}}', '{"rating": ' + "9" * 5000 + "}",
-        '{"rating": 0, "rating": 5}', "{'rating': 4}", '{"rating": 4,}', '{} {"rating": 4}', '{"rating": 1e999}',
-        '{"rating": 6.0}',
+        '{"a": {"rating": 4}}', '{"rating": ' + "9" * 5000 + "}", '{"rating": 0, "rating": 5}', "{'rating': 4}",
+        '{"rating": 4,}', '{} {"rating": 4}', '{"rating": 1e999}', '{"rating": 6.0}',
     ],
 )  # fmt: skip
 def test_json_without_sound_rating_fails(text: str) -> None:
@@ -646,11 +644,8 @@ def test_json_without_the_list_names_the_missing_list(text: str) -> None:
     assert items == [] and mentions(str(reason), "questions")
 
 
-@pytest.mark.parametrize("text", ["a.", "(iii)", "b)", "(c).", "iv.", "XIX.", "...", "-", "", " \n", "[d]", "?!"])
-def test_list_markers_are_ill_formed_answers(text: str) -> None:
-    assert ill_formed(text)
-
-
-@pytest.mark.parametrize("text", ["rise", "C", "iii", "mix.", "Vivid!", "3.", "(3)", "a b.", "東.", "no."])
-def test_words_numbers_and_symbols_are_well_formed_answers(text: str) -> None:
-    assert not ill_formed(text)
+def test_list_markers_are_ill_formed_answers_unlike_words_and_numbers() -> None:
+    markers = ["a.", "(iii)", "b)", "(c).", "iv.", "XIX.", "...", "-", "", " \n", "[d]", "?!"]
+    assert [text for text in markers if not ill_formed(text)] == []
+    answers = ["rise", "C", "iii", "mix.", "Vivid!", "3.", "(3)", "a b.", "東.", "no."]
+    assert [text for text in answers if ill_formed(text)] == []
