@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,14 +18,10 @@ from exam_workbench.graders import Call, Control, Outcome, Price, Tokens, built_
 from exam_workbench.graders._endpoint import endpoint_back_end, single_call
 from exam_workbench.graders._endpoint.call_session import SILENT_PAIRS
 from exam_workbench.graders._endpoint.chat import find_objection, reported_tokens
-from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.graders._endpoint.retry import MAX_WAIT, Pace, backoff_seconds, requested_wait
 from exam_workbench.graders._reading.calls import Form, complete_calls, is_answer
 from exam_workbench.graders._reading.grading_methods import rate_directly
-from exam_workbench.grading import Request, run_job
-from exam_workbench.labels import Policy, basis, label_qrels
-from exam_workbench.store import Project
-from exam_workbench.types import Grade, GraderInput, Question, entropy
+from exam_workbench.types import Grade, GraderInput, entropy
 from tests.made.endpoint_calls import (
     FREE,
     KEY,
@@ -49,6 +40,7 @@ from tests.made.endpoint_calls import (
     until,
 )
 from tests.made.endpoint_server import (
+    Behaviour,
     EndpointServer,
     Reply,
     Seen,
@@ -66,7 +58,6 @@ from tests.made.endpoint_server import (
     torn,
     well,
 )
-from tests.made.projects import fill
 from tests.made.refusals import mentions, refusal
 
 __all__ = ["key", "nothing_is_left_running"]
@@ -116,13 +107,6 @@ def test_persistent_fault_is_retried_then_fails_with_reason(reply: Reply, reason
     assert server.counts[prompt(0)] == control.usage.calls == 3
 
 
-@pytest.mark.parametrize("reply", [status(500), hang(), torn(chat("3")), page(), chat(4), too_many()])
-def test_temporary_fault_leaves_no_trace_in_grade(reply: Reply) -> None:
-    with EndpointServer(lambda seen: reply if seen.attempt < 3 else rate(seen, 3)) as server:
-        grade = only(drive(make(server, timeout_s=1 if reply.hang else 60), pairs(1)))
-    assert grade == Grade(3, raw='{"rating": 3}')
-
-
 @pytest.mark.parametrize(
     ("reply", "grade"),
     [
@@ -133,18 +117,13 @@ def test_temporary_fault_leaves_no_trace_in_grade(reply: Reply) -> None:
         (chat(None), Grade(None, "failed", raw="", reason="no rating")),
         (chat('{"rating": 9}'), Grade(None, "failed", raw='{"rating": 9}', reason="no rating")),
         (chat('Sure! {"mark": 4}', usage=False), Grade(None, "failed", raw='Sure! {"mark": 4}', reason="no rating")),
+        (status(400, "no such field"), Grade(None, "failed", reason="HTTP 400: no such field")),
+        (status(422, "no such field"), Grade(None, "failed", reason="HTTP 422: no such field")),
     ],
 )
 def test_unusable_answer_fails_without_retry(reply: Reply, grade: Grade) -> None:
     with EndpointServer(lambda seen: reply) as server:
         assert only(drive(make(server), pairs(1))) == grade
-    assert server.counts[prompt(0)] == 1
-
-
-@pytest.mark.parametrize(("code", "said"), [(400, "HTTP 400: no such field"), (422, "HTTP 422: no such field")])
-def test_refused_request_is_not_retried(code: int, said: str) -> None:
-    with EndpointServer(lambda seen: status(code, "no such field")) as server:
-        assert only(drive(make(server), pairs(1))).reason == said
     assert server.counts[prompt(0)] == 1
 
 
@@ -277,38 +256,51 @@ def test_wait_beyond_patience_ends_job_and_cancel_ends_wait() -> None:
 NOW = 1_800_000_000.0
 
 
+HEADERS = [
+    ({"retry-after": "7"}, 7),
+    ({"retry-after": "0.5"}, 0.5),
+    ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+    ({"retry-after": "Fri, 15 Jan 2027 08:00:30 GMT"}, 30),
+    ({"retry-after": "Fri, 15 Jan 2027 07:00:00 GMT"}, 0),
+    ({"retry-after": "86400"}, MAX_WAIT),
+    ({"retry-after": "-3"}, 0),
+    ({"retry-after": "soon"}, None),
+    ({"retry-after": "nan"}, None),
+    ({"retry-after": "soon", "x-ratelimit-reset-requests": "2s"}, 2),
+    ({"x-ratelimit-reset-requests": "1m30s", "x-ratelimit-reset-tokens": "20ms"}, 90),
+    (
+        {
+            "x-ratelimit-reset-requests": "1m30s",
+            "x-ratelimit-reset-tokens": "20ms",
+            "x-ratelimit-remaining-tokens": "0",
+            "x-ratelimit-remaining-requests": "5",
+        },
+        0.02,
+    ),
+    ({"x-ratelimit-reset": str(int(NOW) + 12)}, 12),
+    ({"x-ratelimit-reset": str((int(NOW) + 12) * 1000)}, 12),
+    ({"ratelimit-reset": "9"}, 9),
+    ({"x-ratelimit-reset-requests": "later"}, None),
+    ({}, None),
+]
+BODIES = [
+    ({"message": "Please retry in 3.2s", "details": [{"@type": "RetryInfo", "retryDelay": "3s"}]}, 3),
+    ({"message": "Please try again in 7.66s. Visit"}, 7.66),
+    ({"message": "Please try again in 1m30.5s."}, 90.5),
+    ({"message": "Please retry after 6 seconds."}, 6),
+    ({"message": "try again in 250ms"}, 0.25),
+    ({"message": "limited", "metadata": {"headers": {"X-RateLimit-Reset": "1800000012000"}}}, 12),
+    ({"message": "please try again later"}, None),
+    ("<html>", None),
+]
+
+
 @pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "7"}, 7),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
-        ({"retry-after": "Fri, 15 Jan 2027 08:00:30 GMT"}, 30),
-        ({"retry-after": "Fri, 15 Jan 2027 07:00:00 GMT"}, 0),
-        ({"retry-after": "86400"}, MAX_WAIT),
-        ({"retry-after": "-3"}, 0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "soon", "x-ratelimit-reset-requests": "2s"}, 2),
-        ({"x-ratelimit-reset-requests": "1m30s", "x-ratelimit-reset-tokens": "20ms"}, 90),
-        (
-            {
-                "x-ratelimit-reset-requests": "1m30s",
-                "x-ratelimit-reset-tokens": "20ms",
-                "x-ratelimit-remaining-tokens": "0",
-                "x-ratelimit-remaining-requests": "5",
-            },
-            0.02,
-        ),
-        ({"x-ratelimit-reset": str(int(NOW) + 12)}, 12),
-        ({"x-ratelimit-reset": str((int(NOW) + 12) * 1000)}, 12),
-        ({"ratelimit-reset": "9"}, 9),
-        ({"x-ratelimit-reset-requests": "later"}, None),
-        ({}, None),
-    ],
+    ("headers", "said", "seconds"),
+    [(headers, None, seconds) for headers, seconds in HEADERS] + [({}, said, seconds) for said, seconds in BODIES],
 )
-def test_retry_headers_give_wait_seconds(headers: dict[str, str], seconds: float | None) -> None:
-    assert requested_wait(headers, NOW) == (None if seconds is None else pytest.approx(seconds))
+def test_headers_or_error_give_wait_seconds(headers: dict[str, str], said: object, seconds: float | None) -> None:
+    assert requested_wait(headers, NOW, said) == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_backoff_is_bounded_and_429_halves_calls_in_flight_once() -> None:
@@ -329,31 +321,6 @@ def test_backoff_is_bounded_and_429_halves_calls_in_flight_once() -> None:
     assert find_objection(told, {"max_tokens": 8}) == "other limit"
     assert find_objection(told, {"max_completion_tokens": 8}) is None
     assert find_objection("<html>", {"max_tokens": 8}) is None
-
-
-def test_mock_server_runs_as_process_and_logs_prompts(tmp_path: Path) -> None:
-    port_file, log = tmp_path / "port", tmp_path / "log"
-    command = [
-        sys.executable,
-        "-m",
-        "tests.made.endpoint_server",
-        "--port-file",
-        str(port_file),
-        "--log",
-        str(log),
-        "--faults",
-    ]
-    root = Path(__file__).resolve().parents[2]
-    with subprocess.Popen(command, cwd=root, env=os.environ | {"PYTHONPATH": str(root)}) as process:
-        try:
-            until(port_file.exists)
-            end = EndpointBackEnd("m", f"http://127.0.0.1:{port_file.read_text()}/v1", clock=fast_clock)
-            grades = drive(end, pairs(40))
-        finally:
-            process.terminate()
-    assert {i: grade.rating for i, grade in grades.items()} == {i: digit(prompt(i)) for i in range(40)}
-    answered = [json.loads(line)["prompt"] for line in log.read_text().splitlines()]
-    assert set(answered) == {prompt(i) for i in range(40)}
 
 
 def nested(depth: int) -> bytes:
@@ -436,11 +403,11 @@ def test_free_answers_have_no_schema(form: Form, kind: object) -> None:
     assert server.seen[0].body["max_tokens"] == 9
 
 
-@pytest.mark.parametrize("form", ["likelihood", "span"])
-def test_local_only_forms_fail_without_a_call(form: Form) -> None:
+def test_local_only_forms_fail_without_a_call() -> None:
+    calls = [Call(RATE, {"question": "q", "context": "c"}, form) for form in ("likelihood", "span")]
     with EndpointServer() as server:
-        completion = complete_calls(make(server), [Call(RATE, {"question": "q", "context": "c"}, form)], Control())[0]
-    assert form in str(completion.error)
+        found = complete_calls(make(server), calls, Control())
+    assert [call.form in str(one.error) for call, one in zip(calls, found, strict=True)] == [True, True]
     assert server.seen == []
 
 
@@ -517,12 +484,6 @@ def test_answers_keep_call_order_and_unsendable_text_fails_alone() -> None:
     assert answers[1].error is None
 
 
-@pytest.fixture
-def server() -> Iterator[EndpointServer]:
-    with EndpointServer() as started:
-        yield started
-
-
 def told(text: str, *tokens: tuple[str, dict[str, float]]) -> Reply:
     """Return a chat completion with its tokens and the probabilities of the likeliest ones."""
     content = [
@@ -539,31 +500,30 @@ def told(text: str, *tokens: tuple[str, dict[str, float]]) -> Reply:
     return replace(reply, content=json.dumps(body).encode())
 
 
-def graded(server: EndpointServer, **more: Any) -> Grade:
-    grader = make_grader("self-rating", {"model": "m", "base_url": server.url, **more})
-    batches = grader.grade({0: GraderInput("why ?")}, {1: "so"}, [(0, 1)], Control())
-    ((_, _, grade),) = [outcome for batch in batches for outcome in batch]
-    return grade
+def graded(behave: Behaviour, **more: Any) -> tuple[Grade, list[Seen]]:
+    """Return the grade of one pair, and the requests."""
+    with EndpointServer(behave) as server:
+        grader = make_grader("self-rating", {"model": "m", "base_url": server.url, "structured": "text", **more})
+        batches = grader.grade({0: GraderInput("why ?")}, {1: "so"}, [(0, 1)], Control())
+        ((_, _, grade),) = [outcome for batch in batches for outcome in batch]
+        return grade, server.seen
 
 
-def test_probabilities_are_read_at_the_rating_token(server: EndpointServer) -> None:
+def test_probabilities_are_read_at_the_rating_token_unless_refused() -> None:
     top = {"4": 0.5, " 4": 0.1, "3": 0.2, "the": 0.2}
-    server.behave = lambda seen: told("Rating: 4", ("Rating", {"Rating": 0.9, "4": 0.1}), (":", {":": 1}), (" 4", top))
-    grade = graded(server, structured="text")
-    assert server.seen[0].body["logprobs"] is True and server.seen[0].body["top_logprobs"] >= 6
+    reply = told("Rating: 4", ("Rating", {"Rating": 0.9, "4": 0.1}), (":", {":": 1}), (" 4", top))
+    grade, (seen,) = graded(lambda seen: reply)
+    assert seen.body["logprobs"] is True and seen.body["top_logprobs"] >= 6
     assert grade.rating == 4 and grade.distribution == pytest.approx((0, 0, 0, 0.25, 0.75, 0))
     assert grade.confidence == pytest.approx(0.75)
     assert entropy(grade.distribution or ()) == pytest.approx(0.811, abs=0.001)
 
-
-def test_refused_logprobs_are_omitted_on_retry(server: EndpointServer) -> None:
-    def behave(seen: Seen) -> Reply:
+    def refusing(seen: Seen) -> Reply:
         return status(403, "You are not allowed to request logprobs.") if "logprobs" in seen.body else chat("4")
 
-    server.behave = behave
-    assert graded(server, structured="text") == Grade(4, raw="4")
-    assert ["logprobs" in seen.body for seen in server.seen] == [True, False]
-    assert "logprobs" not in (graded(server, structured="text", thinking_tokens=9), server.seen[-1].body)[1]
+    grade, requests = graded(refusing)
+    assert grade == Grade(4, raw="4") and ["logprobs" in seen.body for seen in requests] == [True, False]
+    assert ["logprobs" in seen.body for seen in graded(refusing, thinking_tokens=9)[1]] == [False]
 
 
 @pytest.mark.parametrize(
@@ -577,25 +537,11 @@ def test_refused_logprobs_are_omitted_on_retry(server: EndpointServer) -> None:
         {"content": [{"token": {"4": 4}, "top_logprobs": [{"token": "3", "logprob": -5000.0}]}]},
     ],
 )
-def test_malformed_logprobs_are_ignored(server: EndpointServer, junk: object) -> None:
+def test_malformed_logprobs_are_ignored(junk: object) -> None:
     body = json.loads(chat("4").content)
     body["choices"][0]["logprobs"] = junk
-    server.behave = lambda seen: Reply(content=json.dumps(body).encode())
-    grade = graded(server, structured="text")
+    grade, _ = graded(lambda seen: Reply(content=json.dumps(body).encode()))
     assert (grade.rating, grade.distribution) == (4, None)
-
-
-def test_expected_ratings_from_an_endpoint_give_labels(project: Project, server: EndpointServer) -> None:
-    fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"one": {"q1": ["p1"]}})
-    top = {"4": 0.5, "1": 0.5}
-    server.behave = lambda seen: told("4", ("4", top))
-    grader = make_grader("self-rating", {"model": "m", "base_url": server.url, "structured": "text"})
-    assert run_job(project, grader, Request(), "ann").graded == 1
-    labels = [
-        label_qrels(project, basis(project, Policy(grader.spec.name, rating=rule)))["q1"]["p1"]
-        for rule in ("written", "expected", "expected:.5,1,1.5,2,2.4")
-    ]
-    assert labels == [4, 3, 5]
 
 
 DETAILED = {

@@ -19,7 +19,6 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given, strategies as st
 
-from exam_workbench import limits
 from exam_workbench.errors import GradingError, InputError
 from exam_workbench.graders import Control, Price, _access as access, extend_access, other_models_note, use_access
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
@@ -99,12 +98,9 @@ def test_keys_are_removed_from_messages_and_failed_calls_reported() -> None:
     with pytest.raises(InputError) as refused:
         EndpointBackEnd("m", key_variable="sk-abcdef-0123456789")
     assert "abcdef" not in str(refused.value)
-    assert redact_keys("the key is ollama", ["ollama"]) == "the key is [key]"
     assert without_keys("o l l a m a, amallo", ["ollama"]) == "o l l a m a, amallo"
     key = "my-local-server-key-2024"
     assert without_keys("The local server is in 2024 rooms.", [key]) == "The local server is in 2024 rooms."
-    for name, limit in limits.LIMITS.items():
-        assert limits.read_limit(name) == limit.default >= 1 and limit.unit and limit.what
 
 
 @pytest.mark.parametrize(
@@ -121,21 +117,7 @@ def test_secret_or_invalid_address_is_refused_without_repeating_it(address: str)
     assert "secretword" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"attempts": 0}, {"timeout_s": 0}, {"max_tokens_in": 0}, {"temperature": -1.0}, {"structured": "yes"},
-        {"model": " "},
-    ],
-)  # fmt: skip
-def test_parameters_out_of_range_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError):
-        EndpointBackEnd(**({"model": "m"} | options))
-
-
-def test_keys_must_be_sendable_and_only_local_calls_need_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_keys_must_be_sendable_and_only_local_calls_need_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with EndpointServer() as server:
         assert len(drive(make(server), pairs(1))) == 1
@@ -165,6 +147,7 @@ def test_environment_key_wins_and_local_calls_skip_proxies(monkeypatch: pytest.M
     ("text", "shown"),
     [
         (f"a {KEY} b {KEY}", "a [key] b [key]"),
+        ("the key is ollama", "the key is [key]"),
         ("Authorization: Bearer abcdef123", "Authorization: Bearer [key]"),
         ("{'authorization': 'Bearer abc', 'x': 1}", "{'authorization': 'Bearer [key]', 'x': 1}"),
         ("api-key=abc123", "api-key=[key]"),
@@ -173,7 +156,7 @@ def test_environment_key_wins_and_local_calls_skip_proxies(monkeypatch: pytest.M
     ],
 )
 def test_keys_and_lookalikes_are_redacted(text: str, shown: str) -> None:
-    assert redact_keys(text, [KEY, ""]) == shown
+    assert redact_keys(text, [KEY, "", "ollama"]) == shown
 
 
 SECRET_PROXY = "http://me:s3cretword@127.0.0.1"
@@ -325,10 +308,16 @@ def test_every_piece_of_a_key_is_redacted(before: str, begin: int, length: int, 
     assert not any(piece in shown.lower() for piece in pieces(RANDOM.lower()))
 
 
-@pytest.mark.parametrize("text", ["a" * 200_000, "%61" * 60_000, LONG_KEY[:7] * 30_000, "\\" * 200_000])
-def test_key_is_redacted_after_long_text(text: str) -> None:
+@pytest.mark.parametrize(
+    "piece", ["a", "%61", LONG_KEY[:7], "\\", RANDOM[:6] + "zz ", "%25", "&amp;", "bearer ", "\u0301"]
+)
+def test_key_is_redacted_after_long_text(piece: str) -> None:
+    text = piece * (200_000 // len(piece))
     assert without_keys(text, [RANDOM]) == text
     assert without_keys(text + RANDOM, [RANDOM]) == text + REDACTED
+    for shown in (redact_keys, without_keys):
+        left = shown(f"{text} {RANDOM} and {RANDOM[::-1]}", [RANDOM])
+        assert RANDOM not in left and RANDOM[::-1] not in left
 
 
 MIB = 1 << 20
@@ -540,8 +529,10 @@ def test_model_versions_differ_from_other_models(named: str, asked: str, same: b
 
 
 @pytest.mark.parametrize(
-    "field", ["max_tokens", "MAX_TOKENS", "max_completion_tokens", "n", "best_of", "stream", "models", "temperature"]
-)
+    "field",
+    ["max_tokens", "MAX_TOKENS", "max_completion_tokens", "n", "best_of", "stream", "models", "temperature", "model",
+     "messages", "prompt"],
+)  # fmt: skip
 def test_reserved_further_field_is_refused_by_name(field: str) -> None:
     with refusal("invalid-further-fields", str(field)):
         EndpointBackEnd("m", "http://127.0.0.1:9/v1", extra={"seed": 1, field: 9})

@@ -16,14 +16,8 @@ from exam_workbench.types import Grade
 from tests.made.endpoint_server import EndpointServer
 
 KEY = "sk-test-0123456789abcdef0123456789abcdef"
-
-
 RATE = Prompt("rate", "Rate", "self-rating", "Question: {question}\nPassage: {context}\nRating:", "rating", "ours")
-
-
 FREE = Prompt("free", "Free", "answer", "Answer as JSON: {question}", "text", "ours")
-
-
 SCALE = ("0", "1", "2", "3", "4", "5")
 
 

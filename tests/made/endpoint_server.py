@@ -7,14 +7,13 @@ In a test:
 
 As a separate process, which survives a kill of its client:
 
-    python -m tests.made.endpoint_server --port-file F [--log F] [--latency 0.2] [--faults] [--lifetime 600]
+    python -m tests.made.endpoint_server --port-file F [--latency 0.2]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import gzip
 import hashlib
 import json
@@ -201,7 +200,6 @@ class EndpointServer:
     Args:
         behave: decides the response to each request.
         latency: seconds before every response.
-        log: file that gets a JSON line for every prompt with status 200, before the response is sent.
         clock: clock of `Seen.at`.
         port: port to listen on; 0 for a free one.
 
@@ -214,12 +212,7 @@ class EndpointServer:
     """
 
     def __init__(
-        self,
-        behave: Behaviour = well,
-        latency: float = 0.0,
-        log: Path | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        port: int = 0,
+        self, behave: Behaviour = well, latency: float = 0.0, clock: Callable[[], float] = time.monotonic, port: int = 0
     ) -> None:
         self.behave = behave
         self.latency = latency
@@ -228,7 +221,6 @@ class EndpointServer:
         self.in_flight = self.max_in_flight = self.poured = 0
         self.port = port
         self.shelf = Shelf(self._answer_line)
-        self._log_file = log
         self._clock = clock
         self._ready = threading.Event()
         self._handlers: set[asyncio.Task[None]] = set()
@@ -310,9 +302,6 @@ class EndpointServer:
             return False
         if delay := reply.delay + self.latency:
             await asyncio.sleep(delay)
-        if self._log_file is not None and reply.status == 200 and not reply.torn:
-            with self._log_file.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"prompt": seen.prompt, "attempt": seen.attempt}) + "\n")
         content = reply.content[: len(reply.content) // 2] if reply.torn else reply.content
         if reply.endless_head:
             writer.write(_head(reply))
@@ -368,18 +357,14 @@ def _words(body: Mapping[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.made.endpoint_server")
     parser.add_argument("--port-file", type=Path, required=True, help="gets the port once the server listens")
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--log", type=Path, help="gets a JSON line for every prompt answered")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
-    parser.add_argument("--faults", action="store_true", help="misbehave before answering")
-    parser.add_argument("--lifetime", type=float, default=600.0, help="seconds after which it ends by itself")
     options = parser.parse_args()
-    with EndpointServer(moody if options.faults else well, options.latency, options.log, port=options.port) as server:
+    with EndpointServer(latency=options.latency) as server:
         partial = options.port_file.with_name(options.port_file.name + ".partial")
         partial.write_text(str(server.port))
         os.replace(partial, options.port_file)
-        with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait(options.lifetime)
+        # It ends by itself if its client is killed.
+        threading.Event().wait(600)
 
 
 if __name__ == "__main__":
