@@ -73,13 +73,8 @@ def test_self_rating_makes_one_call_and_keeps_explanation_not_thoughts() -> None
     thought = "<think>Is it 0 or 1? The passage gives 3 facts.</think>\n4"
     assert rate(Completion(thought)) == Grade(4, raw=thought)
     assert rate(Completion("<think>It may be a 5, since")).status == "failed"
-    assert (
-        ask(
-            answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, word_match_check),
-            Completion("<think>Hm</think>rise"),
-        )[0].answer
-        == "rise"
-    )
+    steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, word_match_check)
+    assert ask(steps, Completion("<think>Hm</think>rise"))[0].answer == "rise"
 
 
 def test_distributions_structured_answers_and_lone_surrogates_are_graded() -> None:
@@ -191,9 +186,8 @@ def test_key_within_a_short_answer_matches_with_a_note() -> None:
     by_distance, _ = ask(answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, alone), sentence)
     assert (by_distance.rating, by_distance.note) == (0, "the passage was shortened by 2 tokens")
     for check in (word_match_check, alone):
-        assert (
-            ask(answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, check), Completion("rises"))[0].note is None
-        )
+        steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, check)
+        assert ask(steps, Completion("rises"))[0].note is None
 
 
 @pytest.mark.parametrize("given", ["unanswerable", "No", "It does not say.", "a.", "(iii)", "..."])
@@ -202,15 +196,7 @@ def test_non_answer_scores_zero_without_a_second_call(given: str) -> None:
     assert ask(steps, Completion(given))[0] == Grade(0, answer=given, raw=given)
 
 
-@pytest.mark.parametrize(
-    ("completion", "reason"), [(Completion(" \n"), "empty"), (Completion("It ri", complete=False), "cut off")]
-)
-def test_empty_or_cut_off_answer_fails(completion: Completion, reason: str) -> None:
-    grade, _ = ask(answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, word_match_check), completion)
-    assert grade == Grade(None, "failed", raw=completion.text, reason=reason)
-
-
-def test_missing_key_fails_and_missing_answer_scores_zero() -> None:
+def test_missing_key_empty_or_cut_off_answer_fails_and_missing_answer_scores_zero() -> None:
     def extract(text: str) -> Grade:
         return ask(extract_and_check(RISE, PASSAGE, PROMPTS["answer"], word_match_check), Completion(text))[0]
 
@@ -224,6 +210,9 @@ def test_missing_key_fails_and_missing_answer_scores_zero() -> None:
     ):
         assert ask(steps)[0] == Grade(None, "failed", reason="the question has no answer key")
     assert ask(rate_directly(keyless, PASSAGE, PROMPTS["QA-judge"]))[0].reason == "the query has no answer"
+    for completion, reason in ((Completion(" \n"), "empty"), (Completion("It ri", complete=False), "cut off")):
+        steps = answer_and_check(RISE, PASSAGE, PROMPTS["answer"], False, word_match_check)
+        assert ask(steps, completion)[0] == Grade(None, "failed", raw=completion.text, reason=reason)
 
 
 # --- multiple choice ---
@@ -257,13 +246,7 @@ def test_choices_are_answered_by_likelihood_or_letter() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [
-        None,
-        {},
-        {"fall": -1.0, "rise": -2.0},
-        dict.fromkeys(CHOICE.choices, math.nan),
-        dict.fromkeys(CHOICE.choices, -math.inf),
-    ],
+    [None, {}, {"fall": -1.0, "rise": -2.0}, *(dict.fromkeys(CHOICE.choices, bad) for bad in (math.nan, -math.inf))],
 )
 def test_choices_without_all_likelihoods_fail(given: dict[str, float] | None) -> None:
     grade, _ = ask(choice_by_likelihood(CHOICE, PASSAGE, PROMPTS["choice-likelihood"]), Completion(distribution=given))
@@ -356,32 +339,45 @@ def test_injected_ratings_never_reach_the_parser(injection: Injection) -> None:
         # Different endings, case, stop words or a typing error
         ("rise", "rise"), ("rising", "rise"), ("It will rise.", "rise"), ("RISES", "rise"), ("b. rise", "rise"),
         ("rise", "(b) rise"), ("b) rising", "c. rise"), ("the solar system", "Solar Systems"),
-        ("photosynthesys", "photosynthesis"), ("ﬁlter", "filter"), ("3.5", "3.5"), ("cafe\u0301", "café"),
-        ("US", "us"), ("it", "It"), ("May", "may"),
+        ("photosynthesys", "photosynthesis"), ("ﬁlter", "filter"), ("3.5", "3.5"), ("cafe\u0301", "café"), ("US", "us"),
+        ("it", "It"), ("May", "may"),
         # Citation marks are not part of an answer.
         ("Paris[1].", "Paris"), ("Paris⁶", "Paris"), ("Paris [2, 3]", "Paris"), ("Paris【4†source】", "Paris"),
         ("Paris [doc 2]", "Paris"), ("Paris<sup>1</sup>", "Paris"), ("[1] Paris", "Paris"),
+        # Verdicts and denials as keys
+        ("yes", "true"), ("Yes.", "True"), ("true", "yes"), ("Yes, the tides rise.", "b. true"), ("It is true", "yes"),
+        ("The answer is yes", "true"), ("no", "false"), ("No.", "False"), ("False", "No"), ("No, it falls.", "no"),
+        ("unknown", "Unknown"), ("Unknown.", "(c) unknown"), ("no", "No"), ("It does not say", "it does not say"),
+        ("none of the above", "none of the above"), ("None of these", "d. none of the above"),
+        ("none",
+        "none of these"), ("d. all of the above", "all of the above"),
+        ("All of these.", "all of the choices"),
     ],
 )  # fmt: skip
 def test_answers_match_despite_endings_case_stop_words_or_citations(answer: str, key: str) -> None:
-    assert word_match(answer, key)
+    assert word_match(answer, key) and not is_no_answer(answer, key)
 
 
 @pytest.mark.parametrize(
     ("answer", "key"),
     [
         # Different words
-        ("increase", "rise"), ("During very wet times, the water table will rise.", "rise"), ("fall", "rise"),
-        ("not possible", "possible"), ("before the war", "after the war"), ("3.5", "35"), ("1990", "1991"),
-        ("it", "them"), ("rise", ""), ("東京", "京都"),
+        ("increase", "rise"), ("fall", "rise"), ("not possible", "possible"), ("before the war", "after the war"),
+        ("3.5", "35"), ("1990", "1991"), ("it", "them"), ("rise", ""), ("東京", "京都"),
         # Different verdicts
         ("no", "true"), ("yes", "false"), ("No water rises", "false"), ("no answer", "false"), ("not true", "true"),
         ("unknown", "no"), ("no", "unknown"), ("unknown", "unanswerable"), ("none of the above", "all of the above"),
         ("all", "none"), ("Yes and no", "true"), ("a.", "a."),
+        # A key within a different statement
+        ("It did not end in 1967.", "1967"), ("It ended in 1966 or 1967.", "1967"), ("It didn't end in 1967", "1967"),
+        ("It ended in 19678.", "1967"), ("3.5 metres", "3"), ("The passage does not mention it.", "mention"),
+        ("No water rises.", "no"), ("It is true that it rises", "true"), ("All of them rise", "all of the above"),
+        ("The passage does not answer the question.", "question"), ("rise", "rise of the sea"), ("it", "the"),
+        ("word " * SHORT + "1967", "1967"), ("Nobody knows; unknown", "unknown"), ("", "1967"), ("1967", ""),
     ],
 )  # fmt: skip
-def test_different_words_or_verdicts_do_not_match(answer: str, key: str) -> None:
-    assert not word_match(answer, key)
+def test_different_words_verdicts_or_statements_do_not_match(answer: str, key: str) -> None:
+    assert not word_match(answer, key) and not contains_key(answer, key)
 
 
 @pytest.mark.parametrize("answer", [*UNANSWERABLE, "Unanswerable.", "a.", "(iii)", "", "...", "No answer is given."])
@@ -393,43 +389,15 @@ def test_non_answers_match_no_ordinary_key(answer: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "key"),
     [
-        ("yes", "true"), ("Yes.", "True"), ("true", "yes"), ("Yes, the tides rise.", "b. true"), ("It is true", "yes"),
-        ("The answer is yes", "true"), ("no", "false"), ("No.", "False"), ("False", "No"), ("No, it falls.", "no"),
-        ("unknown", "Unknown"), ("Unknown.", "(c) unknown"), ("no", "No"), ("It does not say", "it does not say"),
-        ("none of the above", "none of the above"), ("None of these", "d. none of the above"), ("none",
-        "none of these"),
-        ("d. all of the above", "all of the above"), ("All of these.", "all of the choices"),
-    ],
-)  # fmt: skip
-def test_verdict_and_none_keys_can_be_matched(answer: str, key: str) -> None:
-    assert word_match(answer, key) and not is_no_answer(answer, key)
-
-
-@pytest.mark.parametrize(
-    ("answer", "key"),
-    [
         ("The war began in 1962 and ended in 1967.", "1967"), ("During wet times, the water table will rise.", "rise"),
         ("It was Peter Gardner Ostrum who played him", "Gardner Ostrum"), ("Tides[1] are rising", "rise"),
         ("It is the solar system, Sir.", "the Solar Systems"),
         ("They said it was not for the poor.", "not for the poor"),
+        ("During very wet times, the water table will rise.", "rise"),
     ],
 )  # fmt: skip
 def test_short_answer_contains_key_as_whole_phrase(answer: str, key: str) -> None:
     assert contains_key(answer, key) and not word_match(answer, key)
-
-
-@pytest.mark.parametrize(
-    ("answer", "key"),
-    [
-        ("It did not end in 1967.", "1967"), ("It ended in 1966 or 1967.", "1967"), ("It didn't end in 1967", "1967"),
-        ("It ended in 19678.", "1967"), ("3.5 metres", "3"), ("The passage does not mention it.", "mention"),
-        ("No water rises.", "no"), ("It is true that it rises", "true"), ("All of them rise", "all of the above"),
-        ("The passage does not answer the question.", "question"), ("rise", "rise of the sea"), ("it", "the"),
-        ("word " * SHORT + "1967", "1967"), ("Nobody knows; unknown", "unknown"), ("", "1967"), ("1967", ""),
-    ],
-)  # fmt: skip
-def test_key_within_a_different_statement_does_not_match(answer: str, key: str) -> None:
-    assert not contains_key(answer, key)
 
 
 def test_answers_match_by_stems_within_a_fifth_in_any_thread() -> None:
