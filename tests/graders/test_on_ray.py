@@ -99,7 +99,7 @@ def test_answer_keys_and_choices_reach_the_worker(project: Project, tmp_path: Pa
                 (q, p, Grade(1, answer=json.dumps([questions[q].answer_key, *questions[q].choices]))) for q, p in pairs
             ]
 
-    grader = graders.make_grader("choice", {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1"})
+    grader = graders.make_grader("choice", CALLS)
     local = graders.make_grader("embedding", {})
     table = planned(project, local, tmp_path / "plan.parquet")
     assert grader.spec.reads and not local.spec.reads
