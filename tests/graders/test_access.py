@@ -27,6 +27,7 @@ from tests.made.projects import fill
 from tests.made.refusals import check_error, mentions, refusal
 
 SECRET = "not-for-anybody-else-0123456789"
+OURS = '[endpoints.Ours]\nbase_url = "{}"\nkey_variable = "MY_DB_PASSWORD"\n'
 HEADERS = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
 
 
@@ -129,39 +130,31 @@ class TestKeysPerHost:
 
 class TestVisitorAccess:
     def test_visitors_use_offered_endpoints_within_limits(self, offer: Any) -> None:
+        named = {"key_variable": "MY_DB_PASSWORD"}
         with EndpointServer() as ours, EndpointServer() as other:
-            offer(f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\nmodels = ["m", "n"]')
+            offer(OURS.format(ours.url) + 'models = ["m", "n"]\nin_flight = 2')
             assert asked(ours, graders.VISITOR) == f"Bearer {SECRET}"
-            assert asked(ours, graders.VISITOR, key_variable="MY_DB_PASSWORD") == f"Bearer {SECRET}"
-            with refusal("model-not-offered", "Ours", kind=GradingError) as refused:
+            assert asked(ours, graders.VISITOR, **named) == f"Bearer {SECRET}"
+            assert asked(ours, graders.OWNER, extra={"seed": 1}) == f"Bearer {SECRET}"
+            with refusal("model-not-offered", "Ours", "m, n", kind=GradingError):
                 asked(ours, graders.VISITOR, model="expensive")
-            assert "m, n" in str(refused.value)
-            for parameters in ({}, {"key_variable": "MY_DB_PASSWORD"}):
-                with refusal("address-not-offered", kind=GradingError) as refused:
-                    asked(other, graders.VISITOR, **parameters)
-            assert "Ours" in str(refused.value) and not other.seen
-            with refusal("address-not-offered", kind=GradingError):
-                asked(ours, graders.VISITOR, key_variable="HOME")
-        with EndpointServer() as ours:
-            offer(f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"')
             with refusal("invalid-further-fields"):
                 asked(ours, graders.VISITOR, extra={"seed": 1})
-            assert not ours.seen and asked(ours, graders.OWNER, extra={"seed": 1}) == f"Bearer {SECRET}"
-        with EndpointServer() as ours:
-            offer(
-                f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
-                'models = ["small"]\nin_flight = 2'
-            )
+            for parameters in ({}, named):
+                with refusal("address-not-offered", "Ours", kind=GradingError):
+                    asked(other, graders.VISITOR, **parameters)
+            with refusal("address-not-offered", kind=GradingError):
+                asked(ours, graders.VISITOR, key_variable="HOME")
             who = graders.extend_access(ours.url, "MY_DB_PASSWORD")
-            found = access.key_for(ours.url, "small", "MY_DB_PASSWORD", who).offered
+            found = access.key_for(ours.url, "m", "MY_DB_PASSWORD", who).offered
             assert found is not None and found.in_flight == 2
             with refusal("model-not-offered", "Ours", kind=GradingError):
-                asked(ours, who, model="large", key_variable="MY_DB_PASSWORD")
-            assert not ours.seen
+                asked(ours, who, model="large", **named)
+            assert (len(ours.seen), len(other.seen)) == (3, 0)
 
     def test_trials_respect_the_owners_caps(self, offer: Any, project: Project) -> None:
         with EndpointServer() as ours:
-            start = f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
+            start = OURS.format(ours.url)
             question = GraderInput("What is gold?", "a metal")
             offer(start + "max_cost = 0")
             made = graders.make_grader("self-rating", {"model": "m", "base_url": ours.url})

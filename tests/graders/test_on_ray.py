@@ -115,15 +115,9 @@ def test_answer_keys_and_choices_reach_the_worker(project: Project, tmp_path: Pa
     assert sum(row["calls"] for row in done) > 0
 
 
-def test_worker_with_different_fingerprint_is_refused(project: Project, tmp_path: Path) -> None:
-    planned(project, graders.make_grader("embedding", {}), tmp_path / "plan.parquet", cuts=[0.1, 0.2, 0.3, 0.4, 0.5])
-    made = planned_grader(tmp_path / "plan.parquet")
-    assert made is not None
-    with pytest.raises(GradingError):
-        GraderOnWorker(made)
-
-
-def test_rows_without_valid_grades_of_the_plan_are_refused(project: Project, tmp_path: Path) -> None:
+def test_rows_without_valid_grades_of_the_plan_and_other_fingerprints_are_refused(
+    project: Project, tmp_path: Path
+) -> None:
     grader = graders.make_grader("embedding", {})
     table = planned(project, grader, tmp_path / "plan.parquet")
     name = table["custom_id"][0].as_py()
@@ -148,6 +142,11 @@ def test_rows_without_valid_grades_of_the_plan_are_refused(project: Project, tmp
     assert find_jobs(project) == []
     pq.write_table(good, file)
     assert grading.import_grade_files(project, grader, [file], "ann").graded == 1
+    planned(project, graders.make_grader("embedding", {}), tmp_path / "plan.parquet", cuts=[0.1, 0.2, 0.3, 0.4, 0.5])
+    made = planned_grader(tmp_path / "plan.parquet")
+    assert made is not None
+    with pytest.raises(GradingError):
+        GraderOnWorker(made)
 
 
 @given(
