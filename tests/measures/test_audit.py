@@ -212,11 +212,7 @@ def test_planned_batches_are_as_precise_as_one_combined_batch() -> None:
     for p, drawn in samples(planned[0]):
         for q, again in samples(np.where(drawn, 0.0, planned[1])):
             for r, last in samples(np.where(drawn | again, 0.0, planned[2])):
-                batches = [
-                    one(planned[0], drawn),
-                    one(planned[1], again, drawn),
-                    one(planned[2], last, drawn | again),
-                ]
+                batches = [one(planned[0], drawn), one(planned[1], again, drawn), one(planned[2], last, drawn | again)]
                 gains = np.where(drawn | again | last, Y, np.nan)
                 found = estimate_sums(W, correct_gains(batches, planned, gains, np.zeros((3, 5))))
                 square += p * q * r * (found.value - W @ Y) ** 2

@@ -178,7 +178,7 @@ def per_query(systems: int, queries: int, noise: float, seed: int) -> dict[str, 
     return {f"s{i:02}": {f"q{j}": i / systems + draw.gauss(0, noise) for j in range(queries)} for i in range(systems)}
 
 
-def test_equal_systems_stay_tied_in_every_sample() -> None:
+def test_bootstrap_keeps_ties_and_common_draws() -> None:
     """Rounding inside a mean must not decide between two systems with the same scores."""
     draw = Random(0)
     scores = {f"s{i:02}": {f"q{j}": i + draw.random() / 2 for j in range(54)} for i in range(8)}
@@ -186,6 +186,10 @@ def test_equal_systems_stay_tied_in_every_sample() -> None:
     scores["twin"], official["twin"] = dict(scores["s03"]), official["s03"]
     samples = bootstrap_samples(scores, official, ["kendall"])["kendall"]
     assert samples.min() == pytest.approx(1)
+    # b is a shifted by a constant for every query, so only a common draw keeps Pearson at 1.
+    a = per_query(6, 15, 1.0, seed=3)
+    b = {system: {query: 5 + score for query, score in scores.items()} for system, scores in a.items()}
+    assert bootstrap_intervals(a, b, ["pearson"], samples=200)["pearson"] == (pytest.approx(1), pytest.approx(1))
 
 
 def test_interval_contains_the_estimate_and_narrows_with_queries() -> None:
@@ -216,20 +220,9 @@ def test_each_sample_is_the_correlation_of_resampled_means() -> None:
         assert {round(float(value), 9) for value in drawn[name]} == expected
 
 
-def test_both_leaderboards_use_the_same_resampled_queries() -> None:
-    """b is a shifted by a constant for every query, so only a common draw keeps Pearson at 1."""
-    a = per_query(6, 15, 1.0, seed=3)
-    b = {system: {query: 5 + score for query, score in scores.items()} for system, scores in a.items()}
-    assert bootstrap_intervals(a, b, ["pearson"], samples=200)["pearson"] == (pytest.approx(1), pytest.approx(1))
-
-
 def test_skipped_queries_in_a_bootstrap() -> None:
     """A system that answers one easy query leads if skipped queries are ignored, and trails otherwise."""
-    a = {
-        "s0": {f"q{i}": 0.3 for i in range(9)},
-        "s1": {f"q{i}": 0.6 for i in range(9)},
-        "picky": {"q0": 0.9},
-    }
+    a = {"s0": {f"q{i}": 0.3 for i in range(9)}, "s1": {f"q{i}": 0.6 for i in range(9)}, "picky": {"q0": 0.9}}
     official = {"s0": 1.0, "s1": 2.0, "picky": 3.0}
     assert bootstrap_intervals(a, official, ["kendall"], skipped="ignore")["kendall"] == (1.0, 1.0)
     # A system without any score is not compared.

@@ -77,8 +77,7 @@ def read_expected(path: Path) -> dict[str, dict[str, float]]:
 
 
 @pytest.mark.parametrize(
-    ("qrels_file", "output", "min_rating"),
-    [("qrels.test", "out.test.aq", 1), ("qrels.rel_level", "out.test.aql", 2)],
+    ("qrels_file", "output", "min_rating"), [("qrels.test", "out.test.aq", 1), ("qrels.rel_level", "out.test.aql", 2)]
 )
 def test_measures_match_trec_eval_output(shared_data: Path, qrels_file: str, output: str, min_rating: int) -> None:
     """Per query and on average, for binary qrels and for graded ones with -1 at trec_eval -l 2."""
@@ -155,11 +154,14 @@ def test_rr_with_a_cutoff_is_0_below_the_cutoff() -> None:
     assert strict == {"RR@10": {"q": 0.5}}
 
 
-def test_only_queries_with_both_qrels_and_passages_are_scored() -> None:
+def test_only_queries_with_qrels_and_passages_are_scored_to_their_length() -> None:
     qrels = {"both": {"a": 1}, "not run": {"a": 1}, "empty answer": {"a": 1}, "no labels": {}}
     run = {"both": {"a": 1.0}, "not judged": {"a": 1.0}, "empty answer": {}, "no labels": {"a": 1.0}}
     scores = evaluate(["AP", "Judged@10"], qrels, run)
     assert scores == {"AP": {"both": 1.0}, "Judged@10": {"both": 1.0}}
+    run = {"q": {"a": 4.0, "b": 3.0, "c": 2.0, "z": 1.0}}
+    scores = evaluate(["Judged@2", "Judged@10"], {"q": {"a": 0, "b": 5, "c": 1}}, run)
+    assert scores == {"Judged@2": {"q": 1.0}, "Judged@10": {"q": 0.75}}
 
 
 def test_query_with_only_negative_judgments_or_no_relevant_passage_scores_zero() -> None:
@@ -181,12 +183,6 @@ def test_ties_are_broken_as_in_trec_eval() -> None:
     assert trec_order(scores, 3) == ["c", "b", "a"]
     ranks = {passage: evaluate(["RR"], {"q": {passage: 1}}, {"q": scores})["RR"]["q"] for passage in scores}
     assert ranks == pytest.approx({"c": 1.0, "b": 1 / 2, "a": 1 / 3, "d": 1 / 4})
-
-
-def test_judged_of_a_short_ranking_uses_its_length() -> None:
-    run = {"q": {"a": 4.0, "b": 3.0, "c": 2.0, "z": 1.0}}
-    scores = evaluate(["Judged@2", "Judged@10"], {"q": {"a": 0, "b": 5, "c": 1}}, run)
-    assert scores == {"Judged@2": {"q": 1.0}, "Judged@10": {"q": 0.75}}
 
 
 def test_every_listed_measure_prints_its_name_and_computes() -> None:
@@ -220,12 +216,16 @@ def test_given_cutoff_applies_to_measures_that_need_one(name: str) -> None:
     assert parse_measure(str(parse_measure(name, 5)), 9).cutoff == 5
 
 
-def test_measures_declare_their_inputs() -> None:
+def test_measures_declare_their_inputs_and_intents_need_no_qrels() -> None:
     said = {name: (m.takes_judgments, m.takes_grades, m.takes_min_rating) for name, m in MEASURES.items()}
     assert said["AP"] == (True, True, True)
     assert said["nDCG@10"] == (True, True, False)
     assert said["alpha_nDCG@10"] == said["EXAM-Cover@20"] == said["n-EXAM@20"] == (False, True, True)
     assert said["ROUGE-1@20"] == (False, False, False)
+    with refusal("unknown-measure"):
+        evaluate(["alpha_nDCG@10"], {"q": {"a": 1}}, {"q": {"a": 1.0}})
+    with refusal("min-rating-out-of-range"):
+        evaluate(["AP"], {"q": {"a": 1}}, {"q": {"a": 1.0}}, min_rating=0)
 
 
 @pytest.mark.parametrize(
@@ -244,13 +244,6 @@ def test_unknown_measures_are_refused_with_examples(name: str) -> None:
     assert len(str(refusal.value)) < 450
 
 
-def test_measures_with_intents_are_not_computed_from_qrels() -> None:
-    with refusal("unknown-measure"):
-        evaluate(["alpha_nDCG@10"], {"q": {"a": 1}}, {"q": {"a": 1.0}})
-    with refusal("min-rating-out-of-range"):
-        evaluate(["AP"], {"q": {"a": 1}}, {"q": {"a": 1.0}}, min_rating=0)
-
-
 def test_alpha_ndcg_by_hand() -> None:
     """Two passages answer r1 and r2, one answers r3: the ideal puts the new question second."""
     intents = {"q": {"a": {"r1": 1, "r2": 1, "r3": 0}, "b": {"r1": 1, "r2": 1}, "c": {"r3": 1}}}
@@ -266,17 +259,21 @@ def test_alpha_ndcg_by_hand() -> None:
     intents = {"nothing answered": {"a": {"r": 0}}, "skipped": {"a": {"r": 1}}, "empty": {"a": {"r": 1}}}
     run = {"nothing answered": {"a": 1.0}, "empty": {}, "unknown": {"a": 1.0}}
     assert make_alpha_ndcg(intents, 10)(run) == {"nothing answered": 0.0}
-
-
-def test_alpha_ndcg_with_one_question_and_alpha_zero_is_ndcg() -> None:
     relevant = {"a": 1, "c": 1, "f": 1}
     run = {"q": {passage: float(-i) for i, passage in enumerate("abcdefg")}}
     intents = {"q": {passage: {"r": relevant.get(passage, 0)} for passage in "abcdefg"}}
     expected = evaluate(["nDCG@5"], {"q": relevant}, run)["nDCG@5"]["q"]
     assert make_alpha_ndcg(intents, 5, alpha=0.0)(run)["q"] == pytest.approx(expected)
+    # The ideal breaks ties as NIST's ndeval: after c, each other passage adds 1.5; after a, b would add 2.
+    intents = {"q": {"a": {"1": 1, "2": 1}, "b": {"3": 1, "4": 1}, "c": {"1": 1, "3": 1}}}
+    ideal = 2 + 1.5 / math.log2(3) + 1.5 / 2
+    run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
+    found = 2 + 2 / math.log2(3) + 1 / 2
+    assert make_alpha_ndcg(intents, 3)(run)["q"] == pytest.approx(found / ideal)
+    assert make_alpha_ndcg(intents, 3)({"q": {"c": 3.0, "b": 2.0, "a": 1.0}})["q"] == pytest.approx(1.0)
 
 
-def test_mean_and_error_count_only_listed_queries() -> None:
+def test_mean_and_error_count_only_listed_queries_and_touching_bars_overlap() -> None:
     assert mean_and_standard_error([]) == (None, None)
     assert mean_and_standard_error([0.5]) == (0.5, None)
     assert mean_and_standard_error([0.1, 0.1, 0.1]) == (pytest.approx(0.1), pytest.approx(0.0, abs=1e-15))
@@ -289,22 +286,9 @@ def test_mean_and_error_count_only_listed_queries() -> None:
     assert error == pytest.approx(0.5 / math.sqrt(3))
     assert system_score(per_query, ["q1", "q2", "q3"], "ignore")[::2] == (0.75, 2)
     assert system_score({}, ["q1"], "ignore") == (None, None, 0)
-
-
-def test_touching_error_bars_overlap() -> None:
     assert bars_overlap(0.94, 0.005, 0.93, 0.005)
     assert bars_overlap(0.93, 0.005, 0.94, 0.005)
     assert bars_overlap(0.17, 0.01, 0.15, 0.01)
     assert not bars_overlap(0.95, 0.005, 0.93, 0.005)
     assert bars_overlap(0.5, None, 0.5, None)
     assert not bars_overlap(0.5, None, 0.51, None)
-
-
-def test_greatest_id_comes_first_among_passages_of_equal_gain() -> None:
-    """The ideal breaks ties as NIST's ndeval: after c, each other passage adds 1.5; after a, b would add 2."""
-    intents = {"q": {"a": {"1": 1, "2": 1}, "b": {"3": 1, "4": 1}, "c": {"1": 1, "3": 1}}}
-    ideal = 2 + 1.5 / math.log2(3) + 1.5 / 2
-    run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
-    found = 2 + 2 / math.log2(3) + 1 / 2
-    assert make_alpha_ndcg(intents, 3)(run)["q"] == pytest.approx(found / ideal)
-    assert make_alpha_ndcg(intents, 3)({"q": {"c": 3.0, "b": 2.0, "a": 1.0}})["q"] == pytest.approx(1.0)

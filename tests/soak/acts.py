@@ -253,13 +253,9 @@ def import_files(person: Person) -> str:
 
 @act(2)
 def export(person: Person) -> str:
-    """Export the bank; its import changes nothing."""
-    before = person.known()
+    """Export the bank, and import it again."""
     _import(person, "bank", "b.jsonl", person.exam("export", "bank", "-o", "-"))
     person.expected = ["export bank", "import bank"]
-    # Other people and jobs change the bank too.
-    alone = person.exclusive and not before["busy"]
-    hold(not alone or person.known()["versions"] == before["versions"], "An import of the exported bank changed it")
     return "bank"
 
 

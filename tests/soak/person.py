@@ -73,14 +73,13 @@ class Person:
 
     Attributes:
         random: set for each action from the seed, the name and the number of the round.
-        exclusive: whether no other person works in the project.
         expected: actions that the log must have after this round.
         warned: whether an action of this round may show an error on the screen.
     """
 
     def __init__(self, name: str, context: BrowserContext, address: str, facts_port: int, project: Path) -> None:
         self.name, self.address, self.facts_port, self.project = name, address, facts_port, project
-        self.random, self.number, self.exclusive, self.warned = Random(0), 0, True, False
+        self.random, self.number, self.warned = Random(0), 0, False
         self.unsaved = Unsaved()
         self.judged: dict[str, int] = {}
         self.overridden: dict[str, int] = {}
@@ -180,17 +179,11 @@ class Person:
     def known(self) -> Mapping[str, Any]:
         return self.fact("known", author=self.name)
 
-    def exam(self, *words: str, refused: bool = False) -> str:
-        """Run a command in the app and return its output.
-
-        Args:
-            refused: whether a refusal means that the action is not possible.
-        """
+    def exam(self, *words: str) -> str:
+        """Run a command in the app and return its output."""
         own = {"EXAM_PROJECT": str(self.project), "EXAM_AUTHOR": self.name}
         with SHELL, mock.patch.dict(os.environ, own):
             code, out, err = run_words(words)
-        if code in (1, 2) and refused:
-            raise NotNow
         hold(code == 0, f"exam {' '.join(words)} ends with {code}: {err}")
         return out.decode()
 

@@ -99,7 +99,7 @@ class Soak:
                 if number > rounds if rounds else time.monotonic() > until:
                     return
                 before = seats[0][0].fact("kept", upto={})
-                self._all(seats, number, "act", partial(self._act, number=number, exclusive=persons == 1))
+                self._all(seats, number, "act", partial(self._act, number=number))
                 if random.Random(f"{self.seed} {number}").randrange(KILL) == 0:
                     server.process.kill()
                     served.close()
@@ -120,9 +120,9 @@ class Soak:
                 detail = "".join(traceback.format_exception(error))
                 raise Broken(f"{person.name}, round {number}, {what}. Again: {again}. See {self.folder}.\n{detail}")
 
-    def _act(self, person: Person, number: int, exclusive: bool) -> None:
+    def _act(self, person: Person, number: int) -> None:
         person.number, person.random = number, random.Random(f"{self.seed} {person.name} {number}")
-        person.expected, person.warned, person.exclusive = [], False, exclusive
+        person.expected, person.warned = [], False
         for _ in range(TRIES):
             here = person.screen()
             weights = [act.weight * (STAYS if act.screen in (here, None) else 1) for act in ACTS.values()]
