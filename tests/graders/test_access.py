@@ -28,6 +28,7 @@ from tests.made.refusals import check_error, mentions, refusal
 
 SECRET = "not-for-anybody-else-0123456789"
 OURS = '[endpoints.Ours]\nbase_url = "{}"\nkey_variable = "MY_DB_PASSWORD"\n'
+SOUND = '[endpoints.A]\nbase_url = "https://a.example"\n'
 HEADERS = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
 
 
@@ -225,25 +226,22 @@ class TestEndpointSetup:
         assert not graders.same_address("https://a.example/v1", "https://a.example/v2")
 
     @pytest.mark.parametrize(
-        ("toml", "code", "value"),
+        ("toml", "value"),
         [
-            ("base_url = 1", "invalid-endpoint", "[endpoints.NAME]"),
-            ("[endpoints.A]", "invalid-endpoint", "base_url"),
-            ('[endpoints.A]\nbase_url = "https://me:SECRETWORD@a.example"', "invalid-endpoint", "'A'"),
-            ('[endpoints.A]\nbase_url = "https://a.example"\nkey = "SECRETWORD"', "invalid-endpoint", "key"),
-            (
-                '[endpoints.A]\nbase_url = "https://a.example"\nkey_variable = "sk-SECRETWORD"',
-                "invalid-endpoint",
-                "key_variable",
-            ),
-            ('[endpoints.A]\nbase_url = "https://a.example"\nin_flight = 0', "invalid-endpoint", "in_flight"),
-            ('[endpoints.A]\nbase_url = "https://a.example"\nmax_cost = nan', "invalid-endpoint", "max_cost"),
-            ('[endpoints.A]\nbase_url = "https://a.example"\nmodels = "SECRETWORD"', "invalid-endpoint", "models"),
-            ("[endpoints.A]\nbase_url = SECRETWORD", "cannot-read-endpoints", "EXAM_ENDPOINTS"),
+            ("base_url = 1", "[endpoints.NAME]"),
+            ("[endpoints.A]", "base_url"),
+            ('[endpoints.A]\nbase_url = "https://me:SECRETWORD@a.example"', "'A'"),
+            (SOUND + 'key = "SECRETWORD"', "key"),
+            (SOUND + 'key_variable = "sk-SECRETWORD"', "key_variable"),
+            (SOUND + "in_flight = 0", "in_flight"),
+            (SOUND + "max_cost = nan", "max_cost"),
+            (SOUND + 'models = "SECRETWORD"', "models"),
+            ("[endpoints.A]\nbase_url = SECRETWORD", "EXAM_ENDPOINTS"),
         ],
     )
-    def test_error_names_setting_but_not_value(self, offer: Any, toml: str, code: str, value: str) -> None:
+    def test_error_names_setting_but_not_value(self, offer: Any, toml: str, value: str) -> None:
         offer(toml)
+        code = "cannot-read-endpoints" if value == "EXAM_ENDPOINTS" else "invalid-endpoint"
         with refusal(code, value) as refused:
             graders.offered_endpoints()
         assert "SECRETWORD" not in str(refused.value)
