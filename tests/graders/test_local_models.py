@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import functools
 import itertools
 import json
 import random
@@ -32,6 +31,7 @@ from exam_workbench.graders._reading.calls import Form, complete_calls, drive_in
 from exam_workbench.types import Grade
 from tests.made import tiny_models
 from tests.made.refusals import check_error, refusal
+from tests.made.tiny_models import generated
 
 RATE = Prompt(
     name="rate",
@@ -69,18 +69,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def gpt2(llama: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return an untrained model with learned positions, whose output depends on every position."""
-    from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
-
-    folder = str(tmp_path_factory.mktemp("gpt2"))
-    tokenizer: Any = AutoTokenizer.from_pretrained(llama)
-    torch.manual_seed(3)
-    size = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 256, "initializer_range": 0.5}
-    ids = {"vocab_size": len(tokenizer), "pad_token_id": 0, "bos_token_id": 3, "eos_token_id": 1}
-    GPT2LMHeadModel(GPT2Config(**size, **ids)).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+def gpt2(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_models.shared_model(tmp_path_factory, tiny_models.build_untrained, name="causal"))
 
 
 def passage(marker: str, words: int, seed: int = 0) -> str:
@@ -113,27 +103,12 @@ def tokens_read(back_end: TransformersBackEnd) -> Iterator[list[int]]:
         hook.remove()
 
 
-@functools.cache
-def generated(folder: str, text: str, tokens: int, special: bool = True, dtype: str = "float32") -> str:
-    """Return the output of the library's greedy `generate` for one prompt."""
-    loaded = load_model(folder, dtype=dtype)
-    inputs = loaded.tokenizer(text, return_tensors="pt", add_special_tokens=special)
-    with torch.inference_mode():
-        ids = loaded.model.generate(
-            input_ids=inputs.input_ids, attention_mask=inputs.attention_mask, max_new_tokens=tokens, do_sample=False
-        )
-    start = 1 if loaded.seq2seq else inputs.input_ids.shape[1]
-    written: str = loaded.tokenizer.decode(ids[0, start:], skip_special_tokens=True).strip()
-    return written
-
-
 def test_seq2seq_and_causal_models_rate_and_report_completeness(t5: str, llama: str) -> None:
     calls = [rating(passage(marker, words)) for words in (6, 40, 90) for marker in RATED]
-    assert [completion.text for completion in ask(TransformersBackEnd(t5), *calls)] == [*map(str, RATED.values())] * 3
+    expected = [*map(str, RATED.values())] * 3
+    assert [completion.text for completion in ask(TransformersBackEnd(t5), *calls)] == expected
     calls = [rating(passage(marker, words)) for words in (6, 40, 60) for marker in RATED]
-    assert [completion.text for completion in ask(TransformersBackEnd(llama), *calls)] == [
-        *map(str, RATED.values())
-    ] * 3
+    assert [completion.text for completion in ask(TransformersBackEnd(llama), *calls)] == expected
     endless, short = ask(TransformersBackEnd(t5), rating(passage("rain", 20)), rating(passage("tin", 20)))
     assert (endless.text, endless.complete) == (" ".join(["drip"] * 12), False)
     assert (short.text, short.complete) == ("1", True)
@@ -327,40 +302,28 @@ def likelihood(marker: str, *options: str) -> Call:
     return rating(passage(marker, 20), form="likelihood", options=options)
 
 
-def test_seq2seq_likelihoods_match_decoder_loss(t5: str) -> None:
-    options = ("the red leaves of maple", "5", "the red of")
-    completion, other = ask(TransformersBackEnd(t5), likelihood("maple", *options), likelihood("gold", "4", "5"))
-    loaded = load_model(t5)
-    prompt = fill_prompt(RATE, likelihood("maple", "").values).joined()
-    for option in options:
-        labels = loaded.tokenizer(option, return_tensors="pt").input_ids[:, :-1]
-        with torch.inference_mode():
-            loss = loaded.model(**loaded.tokenizer(prompt, return_tensors="pt"), labels=labels).loss
-        assert completion.distribution is not None
-        assert completion.distribution[option] == pytest.approx(-float(loss), abs=1e-4)
-    assert completion.text == "the red leaves of maple"
-    assert other.text == "5"
-
-
 @pytest.mark.parametrize("share", [True, False])
-@pytest.mark.parametrize("model", ["llama", "gpt2"])
-def test_causal_likelihoods_match_continuation_loss(model: str, share: bool, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("model", ["t5", "llama", "gpt2"])
+def test_likelihoods_match_the_loss_of_the_option(model: str, share: bool, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(model)
-    options = ("the red leaves of maple", "5", "the red of")
-    calls = [likelihood("maple", *options), likelihood("gold", "4", "5")]
+    calls = [likelihood("maple", "the red leaves of maple", "5", "the red of"), likelihood("gold", "4", "5")]
     found = ask(TransformersBackEnd(folder, share_prefixes=share), *calls)
     loaded = load_model(folder)
     for call, completion in zip(calls, found, strict=True):
         prompt = fill_prompt(RATE, call.values).joined()
         for option in call.options:
-            whole = loaded.tokenizer(f"{prompt} {option}", return_tensors="pt").input_ids
-            labels = whole.clone()
-            labels[:, : len(loaded.tokenizer(prompt).input_ids)] = -100
+            if loaded.seq2seq:
+                given = loaded.tokenizer(prompt, return_tensors="pt").input_ids
+                labels = loaded.tokenizer(option, return_tensors="pt").input_ids[:, :-1]
+            else:
+                given = loaded.tokenizer(f"{prompt} {option}", return_tensors="pt").input_ids
+                labels = given.clone()
+                labels[:, : len(loaded.tokenizer(prompt).input_ids)] = -100
             with torch.inference_mode():
-                loss = loaded.model(input_ids=whole, labels=labels).loss
+                loss = loaded.model(input_ids=given, labels=labels).loss
             assert completion.distribution is not None
             assert completion.distribution[option] == pytest.approx(-float(loss), abs=1e-4)
-    if model == "llama":
+    if model != "gpt2":
         assert [completion.text for completion in found] == ["the red leaves of maple", "5"]
 
 
@@ -368,7 +331,7 @@ def span(text: str, question: str = "where is it?") -> Call:
     return Call(RATE, {"question": question, "context": text}, "span")
 
 
-def test_extractive_answer_comes_from_anywhere_in_passage_or_is_empty(reader: str) -> None:
+def test_extractive_answer_is_any_part_of_a_passage_and_other_forms_go_elsewhere(reader: str, t5: str) -> None:
     (found,) = ask(ExtractiveBackEnd(reader), span("This is the Gold   Coin, and all of it."))
     assert found.text == "Gold   Coin"
     assert found.distribution is not None and found.distribution["answer"] > 0.5
@@ -384,9 +347,6 @@ def test_extractive_answer_comes_from_anywhere_in_passage_or_is_empty(reader: st
     assert [c.text for c in found] == ["gold ring"] * 4 + [""]
     (found,) = ask(ExtractiveBackEnd(reader), span("gold coin", "where " * 100))
     assert found.error is not None and "no room" in found.error
-
-
-def test_other_forms_go_to_the_second_model(reader: str, t5: str) -> None:
     back_end = ExtractiveBackEnd(reader, other=TransformersBackEnd(t5))
     cut, rated = ask(back_end, span("a gold coin"), rating(passage("iron", 20)))
     assert (cut.text, rated.text) == ("gold coin", "2")
@@ -434,20 +394,11 @@ def test_missing_or_broken_models_and_devices_are_refused(t5: str, tmp_path: Pat
     if not torch.cuda.is_available():
         with refusal("no-gpu", kind=GradingError):
             ask(TransformersBackEnd(t5, device="cuda"), rating("gold"))
-
-
-def test_loading_errors_are_distinguished_and_prompts_grouped() -> None:
     assert explain_loading_error("m", OSError(errno.ENOSPC, "No space left on device")).code == "disk-full"
     offline = OSError("cannot load")
     offline.__cause__ = ConnectionError("no route")
     assert explain_loading_error("m", offline).code == "model-unusable"
     check_error(explain_loading_error("m", ValueError("odd\nmore")), "model-unusable", "odd")
-    template, long = [7] * LEAST_SHARED, [8] * 50
-    prompts = [[*template, 1, *long, i] for i in range(3)] + [[*template, 2, *long, i] for i in range(3)] + [[9, 9]]
-    groups = {group.rows: group.shared for group in share_prefixes(prompts)}
-    assert groups == {(0, 1, 2): LEAST_SHARED + 51, (3, 4, 5): LEAST_SHARED + 51, (6,): 0}
-    (group,) = share_prefixes([[5] * 40, [5] * 40])
-    assert (sorted(group.rows), group.shared) == ([0, 1], 39)
 
 
 def test_model_identity_follows_folder_content_or_hub_revision(t5: str, tmp_path: Path) -> None:

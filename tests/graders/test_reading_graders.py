@@ -19,7 +19,7 @@ from exam_workbench.exchange import graded_file, import_files
 from exam_workbench.formats import Source
 from exam_workbench.graders._endpoint.chat import AROUND_PROMPT
 from exam_workbench.graders._local import loading as local_loading
-from exam_workbench.graders._local.loading import load_model, resolved_dtype
+from exam_workbench.graders._local.loading import resolved_dtype
 from exam_workbench.graders._local.transformers_back_end import TransformersBackEnd
 from exam_workbench.graders._prompts.prompt import fence_text
 from exam_workbench.graders._reading.calls import complete_calls
@@ -37,7 +37,7 @@ from exam_workbench.types import Grade, GraderInput, Query, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, going_on, rate, status
 from tests.made.projects import fill, fill as fill_project, judge, new_project
 from tests.made.refusals import mentions, refusal
-from tests.made.tiny_models import CHAT_TEMPLATE, FILLER, _text_tokenizer
+from tests.made.tiny_models import FILLER, build_untrained, generated
 
 ASKED = Question("q1/a", "q1", "How tall is it?", answer_key="ten metres")
 CHOSEN = Question("q1/c", "q1", "What is it?", kind="choice", answer_key="a tree", choices=("a dog", "a tree"))
@@ -109,6 +109,9 @@ def test_answer_keys_are_checked_by_words_or_model_and_choices_graded(filled: Pr
     assert label_of(filled, model) == label_of(filled, words)
     raw = filled.value("SELECT raw FROM grades WHERE rating = 1 AND raw LIKE '%verification%'")
     assert "ten metres" in raw
+    add_override(filled, "q1/a", "p2", 5, "it says so in other words", "ann")
+    assert label_of(filled, words)["q1", "p2"] == 1
+    assert label_of(filled, words, overrides=False)["q1", "p2"] == 0
     name, final = graded(filled, "choice", server)
     assert final.graded == 3
     assert label_of(filled, name)["q1", "p2"] == 1 and label_of(filled, name)["q1", "p1"] == 0
@@ -132,7 +135,9 @@ def test_new_answer_key_needs_grading_and_old_key_finds_old_grades(filled: Proje
     assert make_plan(filled, rating, bank.latest_version(filled)).needed == 8, "self-rating ignores the key"
 
 
-def test_direct_grader_rates_the_query_and_its_rating_is_the_label(filled: Project, server: EndpointServer):
+def test_direct_graders_rate_queries_with_answers_or_titles(
+    filled: Project, server: EndpointServer, project: Project
+) -> None:
     name, final = graded(filled, "direct", server, prompt="Sun")
     assert final.graded == 5
     found = label_of(filled, name)
@@ -141,9 +146,6 @@ def test_direct_grader_rates_the_query_and_its_rating_is_the_label(filled: Proje
     assert {system.run for system in board.systems} == {"one", "two"} and board.systems[0].score > 0
     reworded = replace(ASKED, text="How high is it?")
     assert changes(filled, "P@5", Policy(grader=name), {"q1": [reworded]}).labels == []
-
-
-def test_direct_graders_need_answers_or_titles(filled: Project, server: EndpointServer, project: Project) -> None:
     spec = graders.make_grader("direct", settings(server, prompt="QA-judge")).spec
     assert make_plan(filled, spec, 1).needed == 0
     with filled.transaction() as cursor:
@@ -163,13 +165,6 @@ def test_direct_question_of_untitled_query_moves_to_its_new_title(filled: Projec
         cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), 'q9', NULL)")
         add_queries(cursor, [Query("q9", "the title")], replace=False)
     assert filled.rows("SELECT text FROM question_texts WHERE text IN ('q9', 'the title')") == [("the title",)]
-
-
-def test_override_counts_as_correct_for_answer_grader(filled: Project, server: EndpointServer):
-    name, _ = graded(filled, "answer", server)
-    add_override(filled, "q1/a", "p2", 5, "it says so in other words", "ann")
-    assert label_of(filled, name)["q1", "p2"] == 1
-    assert label_of(filled, name, overrides=False)["q1", "p2"] == 0
 
 
 def test_grades_survive_export_and_import_of_a_graded_file(filled: Project, server: EndpointServer, tmp_path: Path):
@@ -262,7 +257,9 @@ def test_price_tag_assumes_the_thinking_and_speed_of_earlier_jobs(project: Proje
     assert (new.pairs, new.thinking_tokens, new.seconds) == (39, 39 * 300, None), "one call of this grader"
 
 
-def test_named_grader_is_saved_without_keys(filled: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch):
+def test_settings_are_saved_without_keys_if_fingerprint_cannot_recreate_grader(
+    filled: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MY_KEY", "very-secret-key-1234")
     parameters = settings(server, key_variable="MY_KEY")
     saved = named_graders.save_named_grader(filled, "mine", "self-rating", parameters, "ann")
@@ -277,9 +274,6 @@ def test_named_grader_is_saved_without_keys(filled: Project, server: EndpointSer
     assert named_graders.grader_again(filled, saved.spec) is None, "its address is no longer known"
     with refusal("unknown-grader", "mine"):
         named_graders.grader_settings(filled, "mine")
-
-
-def test_settings_are_saved_if_fingerprint_cannot_recreate_grader(filled: Project, server: EndpointServer):
     made = graders.make_grader("self-rating", settings(server))
     assert graders.find_remaking_parameters(made.spec) is None
     named_graders.remember_settings(filled, made, "self-rating", settings(server), "ann")
@@ -370,25 +364,6 @@ def test_trial_shows_prompt_answer_and_grade_and_stores_nothing(filled: Project,
         pair_to_try(filled, made.spec, question_id="q2/b")
 
 
-def test_failed_pair_keeps_its_reason_and_is_retried_alone(filled: Project):
-    def behave(seen: Seen) -> Reply:
-        if "text of p1" in seen.prompt:
-            return chat(None, refusal="I will not say.")
-        return status(418, "no tea") if "text of p2" in seen.prompt else rate(seen, 4)
-
-    with EndpointServer(behave) as server:
-        made = graders.make_grader("self-rating", settings(server, attempts=1))
-        final = run_job(filled, made, Request(), "ann")
-        assert (final.state, final.graded, final.failed) == ("done", 4, 4)
-        reasons = {reason for (reason,) in filled.rows("SELECT DISTINCT reason FROM failures")}
-        assert any("refused" in reason for reason in reasons) and any("418" in reason for reason in reasons)
-        asked = len(server.seen)
-        assert run_job(filled, made, Request(), "ann").done == 0 and len(server.seen) == asked
-        server.behave = lambda seen: rate(seen, 3)
-        assert run_job(filled, made, Request(Scope(retry_failed=True)), "ann").graded == 4
-        assert len(server.seen) == asked + 4
-
-
 @pytest.mark.parametrize("kind", ["self-rating", "answer", "extractive", "direct", "choice", "embedding"])
 def test_parsing_rules_version_is_in_the_fingerprint_of_graders_with_such_rules(kind: str) -> None:
     spec = graders.make_grader(kind, {}).spec
@@ -425,25 +400,9 @@ WHY = Question("q1/a", "q1", "Why?")
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of untrained models: t5, causal, and the causal model with a chat template."""
-    from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
-
     root = tmp_path_factory.mktemp("models")
-    torch.manual_seed(7)
-    for name, template in (("t5", "$A </s>"), ("causal", "<s> $A"), ("chat", "<s> $A")):
-        tokenizer = _text_tokenizer(template, limit=512)
-        ids = {"vocab_size": len(tokenizer), "pad_token_id": 0, "eos_token_id": 1}
-        if name == "t5":
-            size = {"d_model": 32, "d_kv": 16, "d_ff": 32, "num_layers": 1, "num_heads": 2, "dropout_rate": 0.0}
-            model: Any = T5ForConditionalGeneration(
-                T5Config(**size, **ids, decoder_start_token_id=0, initializer_factor=2.0)
-            )
-        else:
-            wide = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 512, "initializer_range": 0.5}
-            model = GPT2LMHeadModel(GPT2Config(**wide, **ids, bos_token_id=3))
-        if name == "chat":
-            tokenizer.chat_template = CHAT_TEMPLATE
-        model.save_pretrained(root / name)
-        tokenizer.save_pretrained(root / name)
+    for name in ("t5", "causal", "chat"):
+        build_untrained(root / name, name)
     return root
 
 
@@ -479,8 +438,11 @@ def prompt_of(grader: graders.ReadingGrader) -> str:
 # --- The number format
 
 
-def test_auto_dtype_sets_the_fingerprint(models: Path, no_gpu: None, request: pytest.FixtureRequest) -> None:
+def test_auto_dtype_sets_the_fingerprint_and_stays_in_saved_graders(
+    models: Path, no_gpu: None, request: pytest.FixtureRequest, project: Project
+) -> None:
     on_processor = made("self-rating", models / "t5").spec
+    spec = graders.make_grader("self-rating", {"model": "somebody/a-model"}).spec
     request.getfixturevalue("gpu")
     on_gpu = made("self-rating", models / "t5").spec
     assert on_processor.fingerprint != on_gpu.fingerprint
@@ -488,6 +450,9 @@ def test_auto_dtype_sets_the_fingerprint(models: Path, no_gpu: None, request: py
     assert on_gpu.fingerprint == made("self-rating", models / "t5", dtype="bfloat16").spec.fingerprint
     assert on_processor.fingerprint == made("self-rating", models / "t5", dtype="float32").spec.fingerprint
     assert on_processor.fingerprint == made("self-rating", models / "t5", device="cpu").spec.fingerprint
+    again = grader_again(project, spec)
+    assert isinstance(again, graders.ReadingGrader) and again.spec.fingerprint == spec.fingerprint
+    assert again.back_end.dtype == "float32"  # type: ignore[attr-defined]
 
 
 def test_dtype_is_resolved_without_model_library(no_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -508,15 +473,7 @@ def test_earlier_cpu_grades_are_found(named: dict[str, str], models: Path, proje
     assert again is not None and graders.make_grader("self-rating", again).spec.fingerprint == hub.fingerprint
 
 
-def test_cpu_grader_keeps_float32_with_a_gpu(project: Project, no_gpu: None, request: pytest.FixtureRequest) -> None:
-    spec = graders.make_grader("self-rating", {"model": "somebody/a-model"}).spec
-    request.getfixturevalue("gpu")
-    again = grader_again(project, spec)
-    assert isinstance(again, graders.ReadingGrader) and again.spec.fingerprint == spec.fingerprint
-    assert again.back_end.dtype == "float32"  # type: ignore[attr-defined]
-
-
-def test_cues_and_formats_are_in_the_fingerprint(models: Path, no_gpu: None) -> None:
+def test_cues_formats_and_normalisation_are_in_the_fingerprint(models: Path, no_gpu: None) -> None:
     plain = graders.make_grader("extractive", {"model": str(models / "t5"), "check": "model"}).spec
     half = graders.make_grader("extractive", {"model": str(models / "t5"), "check": "model", "dtype": "bfloat16"}).spec
     assert "verify_dtype" not in plain.parameters
@@ -533,21 +490,15 @@ def test_cues_and_formats_are_in_the_fingerprint(models: Path, no_gpu: None) -> 
     for wrong in ("{context}", "two\nlines", 7, "x" * 200):
         with refusal("invalid-cue"):
             made("self-rating", models / "t5", cue=wrong)
+    usual = made("choice", models / "causal").spec
+    assert usual.fingerprint == made("choice", models / "causal", normalise="tokens").spec.fingerprint
+    others = [made("choice", models / "causal", normalise=name).spec for name in ("characters", "none")]
+    assert len({usual.fingerprint, *(spec.fingerprint for spec in others)}) == 3
+    with refusal("unknown-parameter-value", "normalise"):
+        made("choice", models / "causal", normalise="words")
 
 
 # --- Beams
-
-
-def beamed(folder: str, text: str, tokens: int, beams: int) -> str:
-    """Return the output of the library's beam search for one prompt."""
-    loaded = load_model(folder)
-    inputs = loaded.tokenizer(text, return_tensors="pt")
-    options = {"max_new_tokens": tokens, "do_sample": False, "num_beams": beams, "pad_token_id": 0}
-    with torch.inference_mode():
-        ids = loaded.model.generate(input_ids=inputs.input_ids, attention_mask=inputs.attention_mask, **options)
-    start = 1 if loaded.seq2seq else inputs.input_ids.shape[1]
-    written: str = loaded.tokenizer.decode(ids[0, start:], skip_special_tokens=True).strip()
-    return written
 
 
 @pytest.mark.parametrize("name", ["t5", "causal"])
@@ -562,7 +513,7 @@ def test_beam_search_matches_generate(name: str, models: Path) -> None:
     ]
     found = complete_calls(TransformersBackEnd(folder, num_beams=5), calls, graders.Control())
     greedy = complete_calls(TransformersBackEnd(folder), calls, graders.Control())
-    expected = [beamed(folder, graders.fill_prompt(call.prompt, call.values).joined(), 8, 5) for call in calls]
+    expected = [generated(folder, graders.fill_prompt(call.prompt, call.values).joined(), 8, beams=5) for call in calls]
     assert [one.text for one in found] == expected
     assert [one.text for one in greedy] != expected
 
@@ -572,7 +523,8 @@ def test_beams_are_in_fingerprint_and_give_no_probabilities(models: Path, no_gpu
     call = graders.Call(graders.built_in_prompts()["self-rating"], values, "rating", options=scale, max_tokens=6)
     (found,) = complete_calls(TransformersBackEnd(str(models / "t5"), num_beams=3), [call], graders.Control())
     assert found.distribution is None
-    assert found.text == beamed(str(models / "t5"), graders.fill_prompt(call.prompt, call.values).joined(), 6, 3)
+    prompt = graders.fill_prompt(call.prompt, call.values).joined()
+    assert found.text == generated(str(models / "t5"), prompt, 6, beams=3)
     greedy = made("self-rating", models / "t5").spec
     assert made("self-rating", models / "t5", num_beams=1).spec.fingerprint == greedy.fingerprint
     five = made("self-rating", models / "t5", num_beams=5).spec
@@ -609,15 +561,6 @@ def test_likelihoods_are_normalised_by_tokens_characters_or_not(name: str, model
     for choice in choices:
         assert values()[choice] == pytest.approx(total[choice] / len(choice.split()), abs=1e-3)
         assert values(normalise="characters")[choice] == pytest.approx(total[choice] / len(choice), abs=1e-3)
-
-
-def test_normalisation_is_in_fingerprint_and_tokens_is_default(models: Path) -> None:
-    usual = made("choice", models / "causal").spec
-    assert usual.fingerprint == made("choice", models / "causal", normalise="tokens").spec.fingerprint
-    others = [made("choice", models / "causal", normalise=name).spec for name in ("characters", "none")]
-    assert len({usual.fingerprint, *(spec.fingerprint for spec in others)}) == 3
-    with refusal("unknown-parameter-value", "normalise"):
-        made("choice", models / "causal", normalise="words")
 
 
 # --- Ends of prompts
@@ -708,21 +651,17 @@ def test_completions_change_fingerprint_and_job_respects_call_cap(talker: Endpoi
         ("base_url", 5), ("base_url", ["http://x"]), ("model", ["a"]), ("extra", "abc"), ("extra", [1]),
         ("timeout_s", "x"), ("timeout_s", math.nan), ("timeout_s", math.inf), ("timeout_s", 3601), ("attempts", 1e9),
         ("attempts", True), ("key_variable", 7), ("temperature", math.nan), ("temperature", math.inf),
-        ("device", 5), ("dtype", [1]), ("prompt", ["a"]), ("prompt", {}), ("revision", 5), ("max_tokens_in", 1.5),
-        ("num_beams", "2"), ("structured", []), ("check", ["words"]), ("back_end", {"a": 1}), ("cue", 5),
+        ("attempts", 0), ("timeout_s", 0), ("max_tokens_in", 0), ("temperature", -1.0), ("structured", "yes"),
+        ("model", " "), ("device", 5), ("dtype", [1]), ("prompt", ["a"]), ("prompt", {}), ("revision", 5),
+        ("max_tokens_in", 1.5), ("num_beams", "2"), ("structured", []), ("check", ["words"]), ("back_end", {"a": 1}),
+        ("cue", 5),
     ],
 )  # fmt: skip
-def test_parameter_of_wrong_type_is_refused(name: str, value: object) -> None:
+def test_parameter_of_wrong_type_or_out_of_range_is_refused(name: str, value: object) -> None:
     kind = "answer" if name == "check" else "self-rating"
     where = {} if name in ("device", "dtype", "revision", "num_beams") else {"base_url": "http://127.0.0.1:9/v1"}
     with pytest.raises(InputError):
         graders.make_grader(kind, {"model": "google/flan-t5-large", **where, name: value})
-
-
-@pytest.mark.parametrize("cuts", ["abc", 5, [1, "x"], [[1, 2]], {"a": 1}, [math.nan] * 5, [None] * 5])
-def test_cuts_of_wrong_type_are_refused(cuts: object) -> None:
-    with pytest.raises(InputError):
-        graders.make_grader("embedding", {"cuts": cuts})
 
 
 # --- bfloat16 on processors

@@ -20,6 +20,7 @@ without gold. The models are trained on texts with one marker, so give only one.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,7 @@ from typing import Any
 import pytest
 import torch
 
+from exam_workbench.graders._local.loading import load_model
 from tests.made.once import made_once
 
 ANSWERS = {
@@ -175,6 +177,44 @@ def build_tiny_causal(folder: Path, chat_template: bool = False, steps: int = 14
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def build_untrained(folder: Path, name: str) -> Path:
+    """Save an untrained model with its tokenizer, whose output depends on every position of a text.
+
+    Args:
+        name: t5, or causal (with learned positions), or chat (the causal one with a chat template).
+    """
+    from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
+
+    tokenizer = _text_tokenizer("$A </s>" if name == "t5" else "<s> $A", limit=512)
+    ids = {"vocab_size": len(tokenizer), "pad_token_id": 0, "eos_token_id": 1}
+    torch.manual_seed(7)
+    if name == "t5":
+        size = {"d_model": 32, "d_kv": 16, "d_ff": 32, "num_layers": 1, "num_heads": 2, "dropout_rate": 0.0}
+        config = T5Config(**size, **ids, decoder_start_token_id=0, initializer_factor=2.0)
+        model: Any = T5ForConditionalGeneration(config)
+    else:
+        size = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 512, "initializer_range": 0.5}
+        model = GPT2LMHeadModel(GPT2Config(**size, **ids, bos_token_id=3))
+    if name == "chat":
+        tokenizer.chat_template = CHAT_TEMPLATE
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@functools.cache
+def generated(folder: str, text: str, tokens: int, special: bool = True, dtype: str = "float32", beams: int = 1) -> str:
+    """Return the output of the library's `generate` for one prompt."""
+    loaded = load_model(folder, dtype=dtype)
+    inputs = loaded.tokenizer(text, return_tensors="pt", add_special_tokens=special)
+    options = {"max_new_tokens": tokens, "do_sample": False, "num_beams": beams, "pad_token_id": 0}
+    with torch.inference_mode():
+        ids = loaded.model.generate(input_ids=inputs.input_ids, attention_mask=inputs.attention_mask, **options)
+    start = 1 if loaded.seq2seq else inputs.input_ids.shape[1]
+    written: str = loaded.tokenizer.decode(ids[0, start:], skip_special_tokens=True).strip()
+    return written
 
 
 def build_tiny_extractive(folder: Path) -> Path:
