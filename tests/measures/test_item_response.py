@@ -164,7 +164,7 @@ def test_order_of_examinees_and_items_does_not_change_the_fit() -> None:
     assert np.allclose(answer_probability(other.theta, other.items), first.chances[np.ix_(rows, columns)], atol=2e-3)
 
 
-def test_constants_moved_between_factors_do_not_change_reports() -> None:
+def test_constants_moved_between_factors_and_scales_do_not_change_reports() -> None:
     made = exam(40)
     found = fit_responses(made.responses, made.design, starts=1)
     moved = found.parts.copy()
@@ -180,6 +180,12 @@ def test_constants_moved_between_factors_do_not_change_reports() -> None:
     assert sum(by_factor) == pytest.approx(0) and reported[3].difference is None
     assert reported[9].difference is not None
     assert reported[9].difference.value == pytest.approx(by_factor[6] - by_factor[0])
+    theta, items = link_scale(found, 3 * found.theta + 1)
+    assert theta == pytest.approx(3 * found.theta + 1)
+    assert answer_probability(theta, items) == pytest.approx(found.chances)
+    assert mean_information(items, theta) * 9 == pytest.approx(mean_information(found.items, found.theta))
+    level = replace(found, theta=np.zeros(63))
+    assert link_scale(level, found.theta)[1].d == pytest.approx(found.items.d)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -393,17 +399,6 @@ def test_drop_share_of_nothing_or_everything_is_refused(drop: float) -> None:
     made = exam(40)
     with refusal("share-out-of-range"):
         improve_items(made.responses, made.design, NAMES[:40], drop)
-
-
-def test_rescaled_fit_has_the_same_chances() -> None:
-    made = exam(40)
-    found = fit_responses(made.responses, made.design, starts=1)
-    theta, items = link_scale(found, 3 * found.theta + 1)
-    assert theta == pytest.approx(3 * found.theta + 1)
-    assert answer_probability(theta, items) == pytest.approx(found.chances)
-    assert mean_information(items, theta) * 9 == pytest.approx(mean_information(found.items, found.theta))
-    level = replace(found, theta=np.zeros(63))
-    assert link_scale(level, found.theta)[1].d == pytest.approx(found.items.d)
 
 
 def test_analysis_record_has_all_results() -> None:
