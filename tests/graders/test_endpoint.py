@@ -568,7 +568,7 @@ def test_cached_and_thinking_tokens_are_parts_of_the_totals(usage: Any, expected
     assert reported_tokens(usage, Tokens(7, 2)) == expected
 
 
-def test_job_counts_cached_tokens_at_their_own_price() -> None:
+def test_job_counts_cached_tokens_at_their_price_and_thinking_raises_the_limit() -> None:
     control = Control(price=Price(10.0, 100.0, cached=1.0))
     with EndpointServer(lambda seen: chat("4", usage=DETAILED)) as server:
         drive(make(server, structured="text"), pairs(2), control)
@@ -576,8 +576,6 @@ def test_job_counts_cached_tokens_at_their_own_price() -> None:
     assert control.usage.cost == pytest.approx((400 * 10 + 1600 * 1 + 600 * 100) / 1e6)
     assert Price(10.0, 100.0).cost_of(1000, 0, 800) == Price(10.0, 100.0).cost_of(1000, 0)
 
-
-def test_thinking_tokens_raise_limit_and_change_fingerprint() -> None:
     def thinking(seen: Seen) -> Reply:
         if seen.body.get("max_tokens", 0) < 100:
             return chat("", "length", usage={**DETAILED, "completion_tokens": 8})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -566,22 +567,16 @@ def test_likelihoods_are_normalised_by_tokens_characters_or_not(name: str, model
 # --- Ends of prompts
 
 
-def test_only_causal_models_without_chat_template_get_a_cue(models: Path) -> None:
-    ends = {
-        name: prompt_of(made("self-rating", models / name, prompt="self-rating")).splitlines()[-1]
-        for name in ("t5", "causal", "chat")
-    }
-    assert ends == {"t5": "Context: It rains.", "causal": "Rating:", "chat": "Context: It rains."}
+def test_only_causal_models_without_chat_template_get_a_cue_or_are_refused_without_it(
+    models: Path, tmp_path: Path
+) -> None:
+    for name, end in (("t5", "Context: It rains."), ("causal", "Rating:"), ("chat", "Context: It rains.")):
+        assert prompt_of(made("self-rating", models / name, prompt="self-rating")).splitlines()[-1] == end
     fenced = prompt_of(made("self-rating", models / "causal", fence=True))
     assert fenced.splitlines()[-2].startswith("</passage-") and fenced.endswith("\nRating:")
     assert prompt_of(made("answer", models / "causal")).endswith("\nAnswer:")
     # The ends of the papers' prompts stay unchanged.
     assert prompt_of(made("direct", models / "causal", prompt="Sun")).endswith("Passage: It rains.\nAnswer:")
-
-
-def test_model_found_to_need_a_cue_is_refused_without_it(models: Path, tmp_path: Path) -> None:
-    import shutil
-
     folder = tmp_path / "odd"
     shutil.copytree(models / "causal", folder)
     config = json.loads((folder / "config.json").read_text())

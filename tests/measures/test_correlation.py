@@ -220,7 +220,7 @@ def test_each_sample_is_the_correlation_of_resampled_means() -> None:
         assert {round(float(value), 9) for value in drawn[name]} == expected
 
 
-def test_skipped_queries_in_a_bootstrap() -> None:
+def test_skipped_queries_and_too_little_data_in_a_bootstrap() -> None:
     """A system that answers one easy query leads if skipped queries are ignored, and trails otherwise."""
     a = {"s0": {f"q{i}": 0.3 for i in range(9)}, "s1": {f"q{i}": 0.6 for i in range(9)}, "picky": {"q0": 0.9}}
     official = {"s0": 1.0, "s1": 2.0, "picky": 3.0}
@@ -230,9 +230,6 @@ def test_skipped_queries_in_a_bootstrap() -> None:
     assert bootstrap_intervals(*more, ["kendall"], skipped="ignore")["kendall"] == (1.0, 1.0)
     zero = bootstrap_samples(a, official, ["kendall"], skipped="zero")["kendall"]
     assert np.nanquantile(zero, 0.75) < 0
-
-
-def test_bootstrap_of_too_little_data_has_no_interval() -> None:
     two = per_query(2, 10, 0.1, seed=0)
     assert bootstrap_intervals(two, two) == {"spearman": None, "kendall": None}
     one_query = per_query(5, 1, 0.1, seed=0)
