@@ -65,7 +65,7 @@ def rests_on(project: Project, policy: labels.Policy, board: labels.Leaderboard)
         "ungraded": ungraded,
         "failed or without text": board.needed - board.usable - ungraded,
     }
-    if ungraded == lacks.ungraded:
+    if board.needed == lacks.needed:
         missing = {"ungraded": ungraded, "failed": lacks.failed, "without text": lacks.without_text}
     reasons = ", ".join(f"{count:,} {why}" for why, count in missing.items() if count)
     sentence = ui.escape(labels.graded_sentence(board.usable, board.needed, board.measure))

@@ -555,7 +555,7 @@ def export_grades(
     counts = "list_contains($queries, query_id)"
     tables = {
         "grades": f"SELECT query_id, passage_id, question_id, rating FROM ({graded_pairs(base)})"
-        f" LEFT JOIN (SELECT *, true AS failed FROM ({failed_pairs(base, weightless=True)}))"
+        f" LEFT JOIN (SELECT *, true AS failed FROM ({failed_pairs(base, 'true')}))"
         " USING (query_key, question_key, passage_key)"
         f" JOIN queries USING (query_key) JOIN passages USING (passage_key) JOIN {ids}"
         f" WHERE (rating IS NOT NULL OR failed) AND {counts} ORDER BY query_id",

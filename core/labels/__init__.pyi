@@ -45,7 +45,6 @@ from ._grading_progress import (
     pairs_needed as pairs_needed,
     pool_summary as pool_summary,
     seen_in_query as seen_in_query,
-    ungraded_pairs as ungraded_pairs,
 )
 from ._labels import (
     from_answers as from_answers,

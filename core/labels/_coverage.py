@@ -283,7 +283,10 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
         " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
         base.parameters,
     )
-    pairs = f"{asked} b JOIN ({ranked}) t USING (query_key) WHERE t.text_key IS NOT NULL"
+    pairs = (
+        f"{asked} b SEMI JOIN (FROM {asked} WHERE weight > 0) USING (query_key)"
+        f" JOIN ({ranked}) t USING (query_key) WHERE t.text_key IS NOT NULL AND weight <> 0"
+    )
     ((needed, usable),) = project.rows(
         "SELECT count(*), count(g.rating) FROM (SELECT DISTINCT b.text_key, t.text_key AS passage"
         f" FROM {pairs}) p LEFT JOIN {ratings(base)} g ON g.question_text_key = p.text_key"

@@ -118,15 +118,24 @@ def grading_progress(project: Project, base: Basis) -> Progress:
 
 
 @cached(cache.LABELS)
-def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
+def ungraded_pairs(project: Project, base: Basis, with_avoided: bool = False) -> NDArray[np.int32]:
     """Return the number of ungraded pairs of each pooled passage, in the order of
-    `pooled_passages`. Pairs that cannot be graded are not counted."""
+    `pooled_passages`. Pairs that cannot be graded are not counted.
+
+    Args:
+        with_avoided: whether to count the pairs of "avoid" questions too.
+    """
     found, pool = pooled_labels(project, base), pooled_passages(project)
-    open_pairs = found.needed - found.usable
+    open_pairs, questions = found.needed - found.usable, "weight > 0"
+    if with_avoided:
+        open_pairs, questions = (
+            open_pairs + found.needed_avoided - found.usable_avoided,
+            "weight <> 0",
+        )
     open_pairs[array_of(pool["text_key"]) == MISSING] = 0
     failed = project.rows(
-        f"SELECT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
-        " JOIN passages USING (passage_key)",
+        f"SELECT query_id, passage_id FROM ({failed_pairs(base, questions)})"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key)",
         base.parameters,
     )
     if failed:
@@ -136,12 +145,12 @@ def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
     return open_pairs
 
 
-def failed_pairs(base: Basis, weightless: bool = False) -> str:
-    """Return SQL for the needed pairs that were graded without a usable rating: query_key,
-    question_key, passage_key.
+def failed_pairs(base: Basis, questions: str = "weight > 0") -> str:
+    """Return SQL for the pairs that were graded without a usable rating: query_key, question_key,
+    passage_key.
 
     Args:
-        weightless: include pairs that no label needs, because their questions weigh 0 or less.
+        questions: SQL condition on the columns of `bank_for`; by default, labels need the pairs.
     """
     failed = (
         "(SELECT DISTINCT question_text_key, passage_text_key FROM failures"
@@ -160,7 +169,7 @@ def failed_pairs(base: Basis, weightless: bool = False) -> str:
         )
         + f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = f.question_text_key"
         " JOIN pool p ON p.query_key = b.query_key AND p.text_key = f.passage_text_key"
-        + ("" if weightless else " WHERE b.weight > 0")
+        + f" WHERE {questions}"
     )
 
 
@@ -182,7 +191,7 @@ def grades_table(project: Project, base: Basis) -> pd.DataFrame:
     grades = project.table(
         "SELECT query_id, question_id, passage_id AS doc_id, rating, CASE WHEN rating IS NOT NULL"
         " THEN 'graded' WHEN f.question_key IS NULL THEN 'ungraded' ELSE 'failed' END AS state"
-        f" FROM ({graded_pairs(base)}) g LEFT JOIN ({failed_pairs(base, weightless=True)}) f"
+        f" FROM ({graded_pairs(base)}) g LEFT JOIN ({failed_pairs(base, 'true')}) f"
         " USING (query_key, question_key, passage_key) JOIN queries USING (query_key)"
         f" JOIN passages USING (passage_key) JOIN {ids} USING (question_key)"
         " ORDER BY query_key, position, question_key",
@@ -233,30 +242,37 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
     """Count the pairs that a measure needs: of the whole pool, or of the top ranks if it depends
     only on them.
 
+    Coverage also needs the pairs of "avoid" questions, in queries with questions of positive
+    weight.
+
     Returns:
         The values of four fields of `Leaderboard`: needed, usable, ungraded and imported.
     """
 
     def compute() -> dict[str, Any]:
-        labels, pool, open_pairs = (
-            pooled_labels(project, base),
-            pooled_passages(project),
-            ungraded_pairs(project, base),
-        )
-        query_ids, seen = pool["query_id"].to_pylist(), seen_by(project, depth)
+        labels, open_pairs = pooled_labels(project, base), ungraded_pairs(project, base, avoided)
+        query_ids = pooled_passages(project)["query_id"].to_pylist()
+        seen = seen_by(project, depth) & (labels.needed > 0)
+        needed, usable = labels.needed[seen], labels.usable[seen]
+        if avoided:
+            needed, usable = (
+                needed + labels.needed_avoided[seen],
+                usable + labels.usable_avoided[seen],
+            )
         left = np.flatnonzero(seen & (open_pairs > 0))
         ungraded: dict[str, int] = {}
         for row, n in zip(left.tolist(), open_pairs[left].tolist(), strict=True):
             ungraded[query_ids[row]] = ungraded.get(query_ids[row], 0) + n
         return {
-            "needed": int(labels.needed[seen].sum(dtype=np.int64)),
-            "usable": int(labels.usable[seen].sum(dtype=np.int64)),
+            "needed": int(needed.sum(dtype=np.int64)),
+            "usable": int(usable.sum(dtype=np.int64)),
             "ungraded": ungraded,
             "imported": bool(project.value(f"SELECT {IMPORTED_SQL}", {"grader": base.grader.key})),
         }
 
-    depth = measure.needed_depth
-    return project.cached(("pairs needed", base.key, depth), compute, cache.LABELS | {"jobs"})
+    depth, avoided = measure.needed_depth, not measure.ranks_passages
+    key = ("pairs needed", base.key, depth, avoided)
+    return project.cached(key, compute, cache.LABELS | {"jobs"})
 
 
 @cached(cache.COLLECTION)
@@ -336,7 +352,7 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
         "failed": pa.array(
             _counts_in_pool(
                 pool,
-                project.table(_counted_sql(failed_pairs(base, weightless=True)), base.parameters),
+                project.table(_counted_sql(failed_pairs(base, "true")), base.parameters),
             )
         ),
         "needed": pa.array(needed),

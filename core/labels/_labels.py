@@ -343,12 +343,15 @@ class PooledLabels:
         here: whether the passage's query has questions.
         labels: MISSING without a label.
         usable, needed: number of pairs with a rating, and number of pairs that need a rating.
+        usable_avoided, needed_avoided: the same for "avoid" questions, which coverage needs too.
     """
 
     here: NDArray[np.bool_]
     labels: Ratings
     usable: NDArray[np.int32]
     needed: NDArray[np.int32]
+    usable_avoided: NDArray[np.int32]
+    needed_avoided: NDArray[np.int32]
 
 
 @cached(cache.LABELS)
@@ -404,30 +407,27 @@ def pooled_labels(project: Project, base: Basis) -> PooledLabels:
     pool, known, policy = pooled_passages(project), rating_matrices(project, base), base.policy
     columns = _pool_columns(project, base, known.layout)
 
-    def make(numbers: Sequence[int]) -> dict[int, tuple[Ratings, NDArray[np.int32], int]]:
+    def make(numbers: Sequence[int]) -> dict[int, list[NDArray[Any] | int]]:
         found = {}
         for number, (ratings, given) in zip(
             numbers, _query_ratings(known, columns, numbers), strict=True
         ):
-            asked = given > 0
-            weights = weights_that_count(given[asked], policy.weighted)
-            asked_ratings = ratings[:, asked]
-            usable = (asked_ratings != MISSING).sum(axis=1, dtype=np.int32)
-            found[number] = labels_of(asked_ratings, weights, policy.rule), usable, int(asked.sum())
+            weights = weights_that_count(given, policy.weighted)
+            found[number] = [labels_of(ratings, weights, policy.rule)]
+            for asked in (given > 0, given < 0):
+                usable = (ratings[:, asked] != MISSING).sum(axis=1, dtype=np.int32)
+                found[number] += [usable, int(asked.sum())]
         return found
 
     key = ("labels", *base.rated, base.version, policy.label, policy.weighted)
     parts = by_query(project, key, dict(enumerate(known.marks)), make, (pool, known.layout))
     size = len(pool)
-    found = PooledLabels(
-        np.zeros(size, bool),
-        np.full(size, MISSING, np.int8),
-        *(np.zeros(size, np.int32) for _ in range(2)),
-    )
-    for (own, _), (values, usable, needed) in zip(columns, parts.values(), strict=True):
-        found.here[own] = True
-        found.labels[own], found.usable[own], found.needed[own] = values, usable, needed
-    return found
+    labels, counts = np.full(size, MISSING, np.int8), np.zeros((4, size), np.int32)
+    arrays = [np.zeros(size, bool), labels, *counts]
+    for (own, _), values in zip(columns, parts.values(), strict=True):
+        for array, value in zip(arrays, [True, *values], strict=True):
+            array[own] = value
+    return PooledLabels(*arrays)
 
 
 def _pool_columns(project: Project, base: Basis, layout: Layout) -> Columns:

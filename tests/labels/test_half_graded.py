@@ -80,6 +80,20 @@ def test_ungraded_pairs_are_counted_for_each_measure(half: Project) -> None:
     assert NONE in top.ungraded_note and COMPLETE[0] not in top.ungraded_note
 
 
+@pytest.mark.parametrize(("rating", "open_pairs"), [({}, {"q": 1}), ({("B?", "p"): None}, {})])
+def test_coverage_needs_grades_of_avoid_questions(
+    project: Project, rating: dict[tuple[str, str], int | None], open_pairs: dict[str, int]
+) -> None:
+    weights = {"A?": ("q", 1), "B?": ("q", -0.5), "off?": ("q", 0), "only avoid?": ("r", -1)}
+    asked = [Question(text, query, text, weight=weight) for text, (query, weight) in weights.items()]
+    fill(project, asked, {("A?", "p"): 5} | rating, {"x": {"q": ["p"], "r": ["p"]}})
+    for measure in ("nDCG@10", "EXAM-Cover@5", "EXAM-Cover@5/pool"):
+        board, needed = leaderboard(project, measure), 1 + (measure != "nDCG@10")
+        assert (board.needed, board.usable, board.ungraded) == (needed, 1, open_pairs if needed == 2 else {}), measure
+    union = leaderboard_per(project, "EXAM-Cover@5", per="union")
+    assert (union.needed, union.usable, union.ungraded) == (2, 1, open_pairs)
+
+
 def test_leaderboard_leaves_out_ungraded_queries_by_default(half: Project) -> None:
     for measure, kept in (("nDCG@10", QUERIES[:4]), (f"EXAM-Cover@{TOP}", QUERIES[:5])):
         board, whole = leaderboard(half, measure), leaderboard(half, measure, with_ungraded=True)

@@ -474,12 +474,11 @@ def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]
             project, measure.needed_depth, delta.ratings.query_id
         )
         for state, sign in ((delta.before, -1), (delta.after, 1)):
-            active = [
-                q
-                for q in gradable_questions(list(state.values()), delta.base.grader)
-                if q.weight > 0
-            ]
-            ratings = delta.ratings.select_questions(active)[seen]
+            asked = gradable_questions(list(state.values()), delta.base.grader)
+            # As `labels.pairs_needed` counts them.
+            if measure.ranks_passages or not any(q.weight > 0 for q in asked):
+                asked = [q for q in asked if q.weight > 0]
+            ratings = delta.ratings.select_questions([q for q in asked if q.weight != 0])[seen]
             needed += sign * ratings.size
             usable += sign * int((ratings != MISSING).sum())
     return replace(rescore_board(before, changed), needed=needed, usable=usable)
