@@ -142,6 +142,13 @@ def test_coverage_measure_skips_insufficiently_graded_queries(project: ew.Projec
     assert (
         skipping.calc_aggregate(QRELS, {"2": {"d2": 1.0}}) == 1 == 2 * measure.calc_aggregate(QRELS, {"2": {"d2": 1}})
     )
+    bank = BANK.assign(query_id=["3", "3"], question_id=["3/a", "3/b"], subtopic_id="s")
+    topics, judged = {"3/s": {"d1": 2.0}}, [ir_measures.Qrel("3", "d1", 1)]
+    queries = pd.DataFrame({"qid": [3], "query": ["Animals"]})
+    project.add(queries=queries, bank=bank, runs={"by topic": topics}, qrels=judged, source="NIST")
+    project.grade()
+    values = {one.query_id: one.value for one in measure.iter_calc(judged, topics)}
+    assert values["3/s"] > 0 and pd.isna(values["3"]), "runs answer query 3 by topic"
     with refusal("not-a-coverage-measure", "nDCG@10"):
         ew.measure("nDCG@10", project)
     with refusal("min-rating-out-of-range", "7"):

@@ -11,7 +11,7 @@ from typing import Any
 import ir_measures
 import numpy as np
 
-from ..bank import StoredGrader, answered_by_topic, list_questions
+from ..bank import StoredGrader, answered_by_topic, list_questions, without_answered_by_topic
 from ..errors import InputError
 from ..measures import (
     COVER,
@@ -379,7 +379,8 @@ def _yield_coverage(
         ("graded by query", base.key), lambda: _grades_by_query(project, base), cache.LABELS
     )
     waiting = []
-    for query in dict.fromkeys([*judged, *ranked]):
+    # The run may skip a query that runs answer by topic.
+    for query in dict.fromkeys([*without_answered_by_topic(project, judged), *ranked]):
         known = graded.get(query)
         if known is None or not (known.weights > 0).any():
             continue
