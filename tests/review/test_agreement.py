@@ -394,7 +394,7 @@ def test_grader_and_person_are_compared_by_rating(own: Project) -> None:
 
 def test_grader_and_person_are_compared_on_topics(project: Project) -> None:
     asked = [Question("a/1", "a", "A?", subtopic_id="s"), Question("a/2", "a", "B?"), Question("b/1", "b", "C?")]
-    runs = {"x": {"a/s": ["p1", "p2"], "b": ["p1"]}}
+    runs = {"x": {"a/s": ["p1", "p2"], "a": ["p2"], "b": ["p1"]}}
     fill(project, asked, {(q.text, p): 5 for q in asked for p in ("p1", "p2")}, runs)
     for question, passage, rating in (("a/1", "p1", 5), ("a/1", "p2", 5), ("a/2", "p1", 0), ("b/1", "p1", 5)):
         add_override(project, question, passage, rating, "So it is.", "Ann")

@@ -222,7 +222,15 @@ def _label_side(project: Project, base: Basis) -> _Resolved:
 
 
 def _rating_side(project: Project, base: Basis) -> _Resolved:
-    rated = f"({graded_pairs(base)}) JOIN queries USING (query_key)"
+    # A passage may be pooled for a query and for its topics. The first of these counts, as in
+    # `_person_side`.
+    rated = (
+        "(SELECT arg_min(g.query_key, place) AS query_key, arg_min(position, place) AS position,"
+        " passage_key, question_key, any_value(rating) AS rating FROM (SELECT g.*,"
+        " if(g.query_key = q.query_key, -1, g.query_key) AS place"
+        f" FROM ({graded_pairs(base)}) g LEFT JOIN questions q USING (question_key)) g"
+        " GROUP BY passage_key, question_key) JOIN queries USING (query_key)"
+    )
 
     def read_values() -> Values:
         # There may be millions of ratings, so only those with a person's rating too are matched.
@@ -298,8 +306,8 @@ def _judgment_side(project: Project, side: Judgments) -> _Resolved:
 
 def _person_side(project: Project, side: Person, version: int) -> _Resolved:
     check_known("person-without-ratings", "author of overrides", people(project), side.author)
-    # A rating of an older wording does not apply to the current question. As in `_rating_side`, the
-    # query is the one that pools the passage: the question's own query, or else a topic of it.
+    # A rating of an older wording does not apply to the current question. The query is the first
+    # one that pools the passage: the question's own query, or else a topic of it.
     read_values = partial(
         _read_values,
         project,
