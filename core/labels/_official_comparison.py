@@ -298,6 +298,7 @@ def kendall_interval(compared: Comparison) -> tuple[float, float] | None:
         official.per_query or official.scores,
         ("kendall",),
         skipped=board.policy.skipped,
+        reference=board.reference_coverage,
     )["kendall"]
 
 
@@ -368,6 +369,7 @@ def correlation_shift(
             samples,
             skipped=skipped,
             among=among,
+            reference=each.board.reference_coverage,
         )
         for each in compared
     ]

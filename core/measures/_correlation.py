@@ -175,13 +175,15 @@ def bootstrap_intervals(
     samples: int = 1000,
     seed: int = 0,
     skipped: Skipped = "zero",
+    reference: Mapping[str, float] | None = None,
 ) -> dict[str, tuple[float, float] | None]:
     """Return 95 % percentile intervals of a leaderboard correlation, over resampled queries.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
 
     Args:
-        per_query_a, per_query_b, statistics, samples, seed, skipped: as in `bootstrap_samples`.
+        per_query_a, per_query_b, statistics, samples, seed, skipped, reference: as in
+            `bootstrap_samples`.
 
     Returns:
         (low, high) by statistic, over the samples in which it is defined; None if it is undefined
@@ -190,7 +192,9 @@ def bootstrap_intervals(
     Raises:
         InputError: no samples.
     """
-    drawn = bootstrap_samples(per_query_a, per_query_b, statistics, samples, seed, skipped)
+    drawn = bootstrap_samples(
+        per_query_a, per_query_b, statistics, samples, seed, skipped, reference=reference
+    )
     return {name: central_percentiles(values) for name, values in drawn.items()}
 
 
@@ -202,6 +206,7 @@ def bootstrap_samples(
     seed: int = 0,
     skipped: Skipped = "zero",
     among: Collection[str] = (),
+    reference: Mapping[str, float] | None = None,
 ) -> dict[str, Array]:
     """Return correlations of two leaderboards (average ties) in many resamples of the queries.
 
@@ -219,6 +224,9 @@ def bootstrap_samples(
         skipped: whether a query that a system skipped counts 0 or is left out of its mean.
         among: further queries to draw from. With them, two calls on leaderboards with different
             queries can use the same draws.
+        reference: score of the reference by query, if `per_query_a` is normalised by it. If skipped
+            queries are ignored, each system is normalised again over its drawn queries. Otherwise
+            all systems have the same divisor, which does not change a correlation.
 
     Returns:
         By statistic, an array of length `samples`, with NaN for samples in which it is undefined.
@@ -244,6 +252,12 @@ def bootstrap_samples(
         return {name: np.full(samples, np.nan) for name in statistics}
     counts = drawn_counts(len(queries), samples, seed)
     x = resampled_means(per_query_a, systems, queries, counts, skipped)
+    if reference and skipped == "ignore":
+        own = {name: {query: reference[query] for query in per_query_a[name]} for name in systems}
+        divisors = resampled_means(own, systems, queries, counts, skipped)
+        known = resampled_means(own, systems, queries, np.ones((1, len(queries))), skipped)
+        # Equal systems stay tied, see `resampled_means`.
+        x = defined_quotients(x * known, divisors).round(9)
     if by_query_b:
         y = resampled_means(cast(PerQuery, per_query_b), systems, queries, counts, skipped)
     else:

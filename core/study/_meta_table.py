@@ -570,7 +570,13 @@ def _make_cell(
     if samples and not made.correlation.undefined:
         fixed, skipped = made.official.per_query or made.official.scores, official.policy.skipped
         intervals = bootstrap_intervals(
-            made.board.per_query, fixed, META_COEFFICIENTS, samples, seed, skipped=skipped
+            made.board.per_query,
+            fixed,
+            META_COEFFICIENTS,
+            samples,
+            seed,
+            skipped,
+            made.board.reference_coverage,
         )
     return Cell(board.measure, made.correlation, itself, {}, intervals, made.queries)
 

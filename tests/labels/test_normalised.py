@@ -8,6 +8,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -15,8 +16,20 @@ from exam_workbench.cli import cli
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import Imported, Options, import_files
 from exam_workbench.formats import Source
-from exam_workbench.labels import Policy, compare, leaderboard
+from exam_workbench.labels import (
+    Leaderboard,
+    Policy,
+    System,
+    compare,
+    compare_boards,
+    kendall_interval,
+    leaderboard,
+    order_systems,
+)
+from exam_workbench.labels._coverage import normalise_coverage
 from exam_workbench.measures import SIMILARITIES, parse_measure
+from exam_workbench.measures._correlation import rank_correlations
+from exam_workbench.measures._means_and_tests import central_percentiles, defined_quotients, drawn_counts
 from exam_workbench.records import gold_name, gold_texts, mark_gold, ranking_scores
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
@@ -113,6 +126,22 @@ def test_ignoring_skipped_queries_uses_only_common_queries(own: Project) -> None
     compared = compare(own, "n-EXAM@20", "judgments", policy=Policy(skipped="ignore"), against_measure="P@1")
     assert compared.board.query_ids == ["a"]
     assert compared.board.scores == pytest.approx({"good": (3 / 4) / (4 / 4), "poor": (2 / 4) / (4 / 4)})
+
+
+def test_intervals_normalise_each_resample_if_skipped_queries_are_ignored() -> None:
+    dice, policy, queries = np.random.default_rng(1), Policy(skipped="ignore"), [*"abcdefgh"]
+    gold = dice.uniform(0.05, 1, 8)
+    answered = dice.random((5, 8)) < 0.7
+    covers = np.where(answered, gold * dice.random((5, 8)), 0)
+    known = {f"s{i}": {queries[q]: covers[i, q] for q in np.flatnonzero(answered[i])} for i in range(5)}
+    reference, fixed = dict(zip(queries, gold, strict=True)), dict(zip(known, range(5), strict=True))
+    scores = normalise_coverage(known, reference, "ignore")
+    systems = order_systems(scores, queries, policy)
+    board = Leaderboard("n-EXAM", "exam", policy, systems, scores, queries, reference_coverage=reference)
+    official = Leaderboard("P@1", "NIST", policy, [System(run, n, None, 0, 5 - n) for run, n in fixed.items()], {})
+    means = defined_quotients(drawn_counts(8) @ covers.T, drawn_counts(8) @ (answered * gold).T)
+    taus = rank_correlations("kendall", means, np.broadcast_to(np.arange(5.0), means.shape))
+    assert kendall_interval(compare_boards(board, official)) == pytest.approx(central_percentiles(taus))
 
 
 def test_cutoff_applies_to_run_but_not_to_gold_text(own: Project) -> None:
