@@ -69,7 +69,8 @@ class Leaderboard:
         needed, usable: number of pairs that the measure needs, and of these with a rating; 0 if no
             grades are used.
         ungraded: number of ungraded pairs that the measure needs, by query with such pairs. Failed
-            pairs and passages without text do not count.
+            pairs and passages without text do not count. With a mean over topics, they are by
+            topic, which may share its query's pairs.
         imported: whether all grades were imported, so that no job will ever grade these pairs.
         reference: the gold texts or the pool as a system, for a normalised measure that divides by
             them; its score is 1.

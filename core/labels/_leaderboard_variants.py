@@ -35,6 +35,7 @@ from ._coverage import (
     coverage_of_union,
     covered_sql,
     first_answers,
+    whole_queries,
 )
 from ._grading_progress import without_waiting
 from ._leaderboard import Leaderboard, counted_queries, order_systems
@@ -103,18 +104,25 @@ def leaderboard_per(
                 "Use EXAM-Cover or a measure of labels. Or use the mean over"
                 " queries (--per query).",
             )
+        base = basis(project, policy)
         if per == "union":
-            return _union_board(project, plain, wanted.depth)
-        scores, every_topic = _exam_scores(project, wanted, basis(project, policy))
+            return _union_board(project, plain, base, wanted.depth)
+        asked = bank_topics(project, base)
+        scores, scored = _exam_scores(project, wanted, base, asked)
         topics = {
-            topic: query
-            for topic, query in every_topic.items()
-            if not {topic, query} & plain.left_out
+            topic: query for topic, query in scored.items() if not {topic, query} & plain.left_out
         }
+        ungraded = _ungraded_by_whole(project, plain.ungraded)
+        if per == "topic":
+            # The pairs of a topic that is not a query of the project are those of its query.
+            waiting = {
+                topic: plain.ungraded.get(topic) or plain.ungraded.get(query, 0)
+                for topic, query in asked.items()
+            }
+            ungraded = {topic: pairs for topic, pairs in waiting.items() if pairs}
     else:
-        query_of = _queries_of_topics(project)
-        scores = plain.per_query
-        topics = {topic: query_of.get(topic, topic) for topic in plain.query_ids}
+        scores, whole, ungraded = plain.per_query, whole_queries(project), {}
+        topics = {topic: whole.get(topic, topic) for topic in plain.query_ids}
     scores = {run: scores.get(run, {}) for run in ranking_scores(project)}
     queries = list(topics)
     if per == "subtopic":
@@ -124,7 +132,11 @@ def leaderboard_per(
         }
         queries = list(dict.fromkeys(topics.values()))
     return replace(
-        plain, systems=order_systems(scores, queries, policy), per_query=scores, query_ids=queries
+        plain,
+        systems=order_systems(scores, queries, policy),
+        per_query=scores,
+        query_ids=queries,
+        ungraded=ungraded,
     )
 
 
@@ -186,9 +198,10 @@ def _topic_questions(base: Basis) -> str:
     )
 
 
-def _exam_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scores, Topics]:
-    """Return score by topic by run, and the topics that the mean is over."""
-    topics = bank_topics(project, base)
+def _exam_scores(
+    project: Project, measure: Measure, base: Basis, topics: Topics
+) -> tuple[Scores, Topics]:
+    """Return score by topic by run, and those of the bank's topics that the mean is over."""
     if measure.basis == "coverage":
         return coverage_by_topic(project, base, measure.depth), topics
     # The run's ranking for the topic, or else for the topic's query.
@@ -236,24 +249,20 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
     return nest_triples(rows)
 
 
-def _queries_of_topics(project: Project) -> dict[str, str]:
-    """Return the query id by topic id, for topics that are queries of the project."""
-    rows = project.rows(
-        "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t"
-        " ON t.query_key = s.topic_key JOIN queries q ON q.query_key = s.query_key"
-    )
-    return dict(rows)
+def _ungraded_by_whole(project: Project, ungraded: Mapping[str, int]) -> dict[str, int]:
+    """Return numbers of ungraded pairs by query, with those of a query's topics."""
+    whole = whole_queries(project)
+    by_whole: Counter[str] = Counter()
+    for query, pairs in ungraded.items():
+        by_whole[whole[query]] += pairs
+    return dict(by_whole)
 
 
-def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboard:
-    union = coverage_of_union(project, basis(project, plain.policy), cutoff)
-    query_of = _queries_of_topics(project)
+def _union_board(project: Project, plain: Leaderboard, base: Basis, cutoff: int) -> Leaderboard:
+    union = coverage_of_union(project, base, cutoff)
     # A query waits for grades if any of its topics does.
-    waiting = {query_of.get(topic, topic) for topic in plain.left_out}
+    waiting = _ungraded_by_whole(project, dict.fromkeys(plain.left_out, 1))
     query_ids = without_waiting(waiting, union.query_ids)
-    ungraded: Counter[str] = Counter()
-    for topic, pairs in plain.ungraded.items():
-        ungraded[query_of.get(topic, topic)] += pairs
     scores = {
         run: {
             query: score for query, score in union.scores.get(run, {}).items() if query in query_ids
@@ -267,7 +276,7 @@ def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboa
         query_ids=query_ids,
         needed=union.needed,
         usable=union.usable,
-        ungraded=dict(ungraded),
+        ungraded=_ungraded_by_whole(project, plain.ungraded),
     )
 
 

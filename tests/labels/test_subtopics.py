@@ -59,8 +59,18 @@ def test_union_leaves_out_queries_with_a_topic_that_waits_for_grades(project: Pr
     fill(project, asked, {(f"a{part}?", f"{run}a"): 5 * (run == "x") for part in "st" for run in "xy"}, runs)
     board = leaderboard_per(project, "EXAM-Cover@2", per="union")
     assert (board.query_ids, board.ungraded, scores_of(board)) == (["a"], {"b": 4}, {"x": 1, "y": 0})
+    by_query, by_topic = (leaderboard_per(project, "EXAM-Cover@2", per=per) for per in ("subtopic", "topic"))
+    assert (by_query.query_ids, by_query.ungraded) == (["a"], {"b": 4})
+    assert (by_topic.query_ids, by_topic.ungraded) == (["a/s", "a/t"], {"b/s": 2, "b/t": 2})
     every = leaderboard_per(project, "EXAM-Cover@2", per="union", with_ungraded=True)
     assert (every.query_ids, scores_of(every)) == (["a", "b"], {"x": 0.5, "y": 0})
+
+
+def test_topics_wait_for_grades_of_their_query(project: Project) -> None:
+    fill(project, BANK, {("D?", "p3"): 5}, RUNS)
+    for measure in ("EXAM-Cover@5", "P@1"):
+        board = leaderboard_per(project, measure, per="topic")
+        assert (board.query_ids, board.ungraded) == (["q2"], {"q1/s1": 6, "q1/s2": 6})
 
 
 def test_skipped_topics_can_be_ignored(project: Project) -> None:
