@@ -712,29 +712,33 @@ def open_rows(
         of_cells: reads a line of a table without a header.
         exact: whether cells of a table with a header keep their blanks.
     """
-    of_line: Callable[[str], dict[str, Any]] | None = None
-    lines = _note_quoted(lines, file, report)
+    first = next((each for each in lines if each[1] and not each[1].isspace()), (0, ""))
+    of_line: Callable[[str], dict[str, Any]] = parse_object
+    lines = chain([first], lines)
+    if not first[1].lstrip().startswith("{"):
+        of_line, lines = of_cells, _note_quoted(lines, file, report)
+        try:
+            separator, names = header_of(first[1])
+            is_header = separator != "" and not set(names).isdisjoint(keys[0])
+            if is_header:
+                value_of(dict.fromkeys(names, ""), keys[1], "column of texts")
+                check_names(names)
+        except Refused as refused:
+            report.refuse(file, first[0], refused.code, str(refused))
+            return
+        if is_header:
+            number, _ = next(lines)
+            report.remark(file, number, "header", "the line is a header")
+            if separator != "\t" or len(names) > 2 or names[0] not in keys[0]:
+                yield from _table_rows(lines, number, names, separator, exact, file, report)
+                return
     for number, line in lines:
         if not line or line.isspace():
             continue
-        with report_refusals(report, file, number):
-            if of_line is None:
-                is_object = line.lstrip().startswith("{")
-                separator, names = ("", []) if is_object else header_of(line)
-                is_header = separator != "" and not set(names).isdisjoint(keys[0])
-                if is_header:
-                    value_of(dict.fromkeys(names, ""), keys[1], "column of texts")
-                    check_names(names)
-                    report.remark(file, number, "header", "the line is a header")
-                of_line = parse_object if is_object else of_cells
-                if is_header and (separator != "\t" or len(names) > 2 or names[0] not in keys[0]):
-                    yield from _table_rows(lines, number, names, separator, exact, file, report)
-                    return
-                if is_header:
-                    continue
+        try:
             yield number, of_line(line)
-        if of_line is None:
-            return
+        except Refused as refused:
+            report.refuse(file, number, refused.code, str(refused))
 
 
 _QUOTED = re.compile(r'\t *"[^\t]*" *(?=[\t\r]|$)')
@@ -746,7 +750,7 @@ def _note_quoted(
 ) -> Iterator[tuple[int, str]]:
     """Yield lines, and note those with a quoted cell between tabs."""
     for number, line in lines:
-        if "\t" in line and '"' in line and line[0] != "{" and _QUOTED.search(line):
+        if '"' in line and _QUOTED.search(line):
             reason = "a text is in quotation marks; between tabs, they are part of the text"
             report.remark(file, number, "quotation-marks-kept", reason)
         yield number, line
