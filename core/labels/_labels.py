@@ -412,11 +412,12 @@ def pooled_labels(project: Project, base: Basis) -> PooledLabels:
         for number, (ratings, given) in zip(
             numbers, _query_ratings(known, columns, numbers), strict=True
         ):
-            weights = weights_that_count(given, policy.weighted)
-            found[number] = [labels_of(ratings, weights, policy.rule)]
+            counts: list[NDArray[Any] | int] = []
             for asked in (given > 0, given < 0):
                 usable = (ratings[:, asked] != MISSING).sum(axis=1, dtype=np.int32)
-                found[number] += [usable, int(asked.sum())]
+                counts += [usable, int(asked.sum())]
+            weights = weights_that_count(given, policy.weighted)
+            found[number] = [labels_of(ratings, weights, policy.rule), *counts]
         return found
 
     key = ("labels", *base.rated, base.version, policy.label, policy.weighted)
