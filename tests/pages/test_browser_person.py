@@ -36,9 +36,11 @@ BANK = [Question(f"q1/{letter}", "q1", f"What is {letter.upper()}?") for letter 
 
 @pytest.fixture
 def path(projects: Path, request: pytest.FixtureRequest) -> Path:
-    """A project with one query and three questions; bob has an unsaved edit in it."""
+    """A project with one query, three questions and grades; bob has an unsaved edit in it."""
     project = new_project(projects / f"{request.node.name}.duckdb")
-    fill(project, BANK, {}, {"run": {"q1": ["p1", "p2"]}})
+    answers = {"What is A?": (5, 5), "What is B?": (0, 1), "What is C?": (0, 4)}
+    ratings = {(text, f"p{at}"): rating for text, of in answers.items() for at, rating in enumerate(of, 1)}
+    fill(project, BANK, ratings, {"one": {"q1": ["p1"]}, "two": {"q1": ["p1", "p2"]}})
     put_draft(project, "bob", Question("q1/c", "q1", "What is C to Bob?"))
     project.close()
     return project.path
@@ -118,7 +120,7 @@ def test_browser_asks_for_name_once_and_remembers_it(
     project.close()
 
 
-def test_undo_stays_in_current_field_and_redo_restores_note(link: str, tab_of: Callable[[str], Page]) -> None:
+def test_undo_stays_in_current_field_and_nothing_typed_is_lost(link: str, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("ann")
     visit(page, link)
     type_into(box(page, 0), "Who is A?")
@@ -147,23 +149,22 @@ def test_undo_stays_in_current_field_and_redo_restores_note(link: str, tab_of: C
     page.keyboard.press("Alt+y")
     expect(unsaved(page, 1)).to_be_visible()
     expect(note).to_have_value("people, not things")
-
-
-def test_new_question_keeps_focus_when_error_disappears(link: str, tab_of: Callable[[str], Page]) -> None:
-    page = tab_of("ann")
-    visit(page, link)
-    # The shortcut works only once the list is there.
-    expect(box(page, 0)).to_be_visible()
+    # Shortcuts and links keep the text that is being typed.
     page.keyboard.press("Alt+n")
-    expect(unsaved(page, 1)).to_be_visible()
-    page.keyboard.press("Control+s")
-    error = page.locator("[class*=st-key-error-]")
-    expect(error).to_be_visible()
-    page.locator("[data-key=add]").click()
-    expect(error).to_have_count(0)
+    # The new question appears at once, with the caret in it.
+    expect(box(page, 3)).to_be_focused()
+    page.keyboard.type("What is new?")
+    expect(unsaved(page, 2)).to_be_visible()
+    expect(box(page, 0)).to_have_value("Who is A?")
+    expect(box(page, 3)).to_have_value("What is new?")
+    expect(box(page, 3)).to_be_focused()
+    type_into(box(page, 1), "Who is B?")
+    page.locator(".st-key-menu a[href*=export]").evaluate(TAP)
+    expect(heading(page, "export")).to_be_visible()
     ready(page)
-    # Elements below the error must not be redrawn when it disappears: caret and typed text would be lost.
-    expect(box(page, 4)).to_be_focused(timeout=20_000)
+    assert urlsplit(page.url).path == "/export"
+    page.go_back()
+    expect(box(page, 1)).to_have_value("Who is B?")
 
 
 def test_two_windows_of_one_person_share_edits(link: str, tab_of: Callable[[str], Page]) -> None:
@@ -235,27 +236,6 @@ def test_save_shortcut_saves_text_being_typed(
     project.close()
 
 
-def test_shortcuts_and_links_keep_text_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
-    page = tab_of("ann")
-    visit(page, link)
-    type_into(box(page, 0), "Who is A?")
-    page.keyboard.press("Alt+n")
-    # The new question appears at once, with the caret in it.
-    expect(box(page, 3)).to_be_focused()
-    page.keyboard.type("What is new?")
-    expect(unsaved(page, 2)).to_be_visible()
-    expect(box(page, 0)).to_have_value("Who is A?")
-    expect(box(page, 3)).to_have_value("What is new?")
-    expect(box(page, 3)).to_be_focused()
-    type_into(box(page, 1), "Who is B?")
-    page.locator(".st-key-menu a[href*=export]").evaluate(TAP)
-    expect(heading(page, "export")).to_be_visible()
-    ready(page)
-    assert urlsplit(page.url).path == "/export"
-    page.go_back()
-    expect(box(page, 1)).to_have_value("Who is B?")
-
-
 def test_focus_stays_nearby_and_enter_adds_next_question(
     link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
 ) -> None:
@@ -306,26 +286,6 @@ def test_focus_stays_nearby_and_enter_adds_next_question(
     now.close()
 
 
-def test_chips_show_how_widely_questions_are_answered(
-    server: Server, projects: Path, tab_of: Callable[[str], Page]
-) -> None:
-    project = new_project(projects / "chips.duckdb")
-    answers = {"What is A?": (5, 5), "What is B?": (0, 1), "What is C?": (0, 4)}
-    ratings = {(text, f"p{at}"): rating for text, of in answers.items() for at, rating in enumerate(of, 1)}
-    fill(project, BANK, ratings, {"one": {"q1": ["p1"]}, "two": {"q1": ["p1", "p2"]}})
-    project.close()
-    page = tab_of("ann")
-    visit(page, f"{server.address}/question_bank?project=chips")
-    chips = page.locator(".reach[title]")
-    expect(chips).to_have_count(3)
-    assert [chip.get_attribute("class") for chip in chips.all()] == ["reach every", "reach none", "reach some"]
-    assert [re.findall(r"(\d+)%", chip.get_attribute("title") or "")[:2] for chip in chips.all()] == [
-        ["100", "100"],
-        ["0", "0"],
-        ["50", "50"],
-    ]
-
-
 def test_selected_questions_change_together_and_refused_save_leads_to_cause(
     link: str, tab_of: Callable[[str], Page]
 ) -> None:
@@ -333,6 +293,26 @@ def test_selected_questions_change_together_and_refused_save_leads_to_cause(
     visit(page, link)
     page.set_viewport_size({"width": 900, "height": 900})
     picks, chosen = page.locator(".row .pick"), page.locator(".chosen")
+    expect(picks).to_have_count(3)
+    # Chips show how widely the questions are answered.
+    chips = page.locator(".reach[title]")
+    expect(chips).to_have_count(3)
+    assert [chip.get_attribute("class") for chip in chips.all()] == ["reach every", "reach none", "reach some"]
+    shares = [re.findall(r"(\d+)%", chip.get_attribute("title") or "")[:2] for chip in chips.all()]
+    assert shares == [["100", "100"], ["0", "0"], ["50", "50"]]
+    # A new question keeps the focus when the error disappears.
+    page.keyboard.press("Alt+n")
+    expect(unsaved(page, 1)).to_be_visible()
+    page.keyboard.press("Control+s")
+    error = page.locator("[class*=st-key-error-]")
+    expect(error).to_be_visible()
+    page.locator("[data-key=add]").click()
+    expect(error).to_have_count(0)
+    ready(page)
+    # Elements below the error must not be redrawn when it disappears: caret and typed text would be lost.
+    expect(box(page, 4)).to_be_focused(timeout=20_000)
+    page.locator("[data-key=discard]").click()
+    expect(unsaved(page, 0)).to_be_visible()
     expect(picks).to_have_count(3)
     picks.nth(0).focus()
     page.keyboard.press("Space")

@@ -26,7 +26,10 @@ from pages.parts.shared.lasting_files import MOST, SECONDS, LastingFiles
 from pages.parts.shared.request_guard import RequestGuard
 from pages.parts.shared.streamlit_bridge import release_sessions
 from tests.made.browser import Server
+from tests.made.projects import file_of
 from tests.made.refusals import refusal
+from tests.made.screens import put_small
+from tests.made.visitor import Visitor
 
 HOUR = 3600
 
@@ -224,20 +227,25 @@ def test_other_origins_cannot_open_a_session(server: Server) -> None:
         assert status(server, "/_stcore/metrics", Origin=origin) == 403, origin
 
 
-def test_rebound_host_name_cannot_open_a_session(server: Server) -> None:
-    port = urlsplit(server.address).port
-    assert status(server, "/_stcore/stream", Origin=server.address, Host=f"evil.example:{port}", **UPGRADE) == 403
-    there = f"evil.example:{port}"
-    assert status(server, "/_stcore/stream", Origin=f"http://{there}", Host=there, **UPGRADE) == 403
-
-
 def test_requests_under_foreign_host_names_are_refused(server: Server) -> None:
     port = urlsplit(server.address).port
+    there = f"evil.example:{port}"
+    for origin in server.address, f"http://{there}":
+        assert status(server, "/_stcore/stream", Origin=origin, Host=there, **UPGRADE) == 403
     paths = "/", "/question_bank", "/static/none.js", "/media/0", "/healthz", "/_stcore/metrics", "/_stcore/health"
     for path in *paths, "/api/v1/status":
-        assert status(server, path, Host=f"evil.example:{port}") == 403, path
+        assert status(server, path, Host=there) == 403, path
         assert status(server, path, Host=f"localhost.evil.example:{port}") == 403, path
         assert status(server, path, Host=f"127.0.0.1:{port}") in (200, 401, 404), path
+
+
+def test_only_direct_local_visitor_may_type_a_model(projects: Path, server: Server) -> None:
+    file_of(put_small).write(projects / "typed-model.duckdb")
+    forwarded = {"X_Forwarded_For": "192.0.2.1"}
+    for headers, alone in ({}, True), (forwarded, False):
+        with Visitor(server.address).open("grading", "project=typed-model&setup=Self-rating", **headers) as tab:
+            assert tab.box("error no-model-offered") != alone
+            assert any("transformers model" in getattr(one, "id", "") for one in tab.elements()) == alone
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux lists its sockets there")

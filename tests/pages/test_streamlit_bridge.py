@@ -1,4 +1,4 @@
-"""Assumptions about Streamlit internals, checked against the installed version, and the tools of browser tests.
+"""Assumptions about Streamlit internals, checked against the installed version.
 
 After an upgrade, the tests that fail here show what to change in `streamlit_bridge.py`.
 """
@@ -9,10 +9,8 @@ import os
 import re
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,6 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts.shared.presses import LONGEST, PendingPresses
 from pages.parts.shared.streamlit_bridge import PARTS
-from tests.made import browser
 from tests.made.browser import ready, serving
 
 SCREEN = """
@@ -168,81 +165,22 @@ def test_press_survives_another_input_during_drawing(chromium_page: Page, tmp_pa
         expect(page.get_by_text("Acts: 1, words: more")).to_be_visible(timeout=60_000)
 
 
-def test_press_counts_once() -> None:
-    here = PendingPresses()
+def test_press_counts_once_and_not_after_leaving_clearing_or_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, now = PendingPresses(), 100.0
+    monkeypatch.setattr("pages.parts.shared.presses.time.monotonic", lambda: now)
     here.press("save")
     assert not here.remove("undo")
     assert here.remove("save")
     assert not here.remove("save")
-
-
-def test_press_is_forgotten_after_leaving_the_page() -> None:
-    here = PendingPresses()
     here.press("save", ("Question bank", "demo"))
     assert not here.remove("save", ("Question bank", "another project"))
     assert not here.remove("save", ("Question bank", "demo"))
-
-
-def test_press_is_forgotten_after_clearing() -> None:
-    here = PendingPresses()
     here.press("save")
     here.clear()
     assert not here.remove("save")
-
-
-def test_press_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = PendingPresses()
-    now = 100.0
-    monkeypatch.setattr("pages.parts.shared.presses.time.monotonic", lambda: now)
     here.press("save")
     now += LONGEST
     assert not here.remove("save")
-
-
-class Stranger(BaseHTTPRequestHandler):
-    """Answers every GET request with status 200."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def stranger() -> Iterator[str]:
-    """Yield the URL of a server that the harness did not start."""
-    with HTTPServer(("localhost", 0), Stranger) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://localhost:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
-
-def test_another_server_on_the_port_is_not_mistaken_for_the_app(stranger: str, tmp_path: Path) -> None:
-    log = tmp_path / "server.log"
-    log.write_text("Port 8501 is not available\n")
-    with (
-        subprocess.Popen([sys.executable, "-c", "import sys; sys.exit(1)"]) as refused,
-        pytest.raises(pytest.fail.Exception, match=r"did not answer(.|\n)*Port 8501 is not available"),
-    ):
-        browser.wait_until_healthy(refused, stranger, log)
-
-
-def test_app_on_its_port_is_found(stranger: str, tmp_path: Path) -> None:
-    log = tmp_path / "server.log"
-    log.write_text("  URL: http://localhost:8501\n")
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        browser.wait_until_healthy(process, stranger, log)
-        process.communicate(b"\n")
-
-
-def test_project_variable_of_the_shell_is_not_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXAM_PROJECT", str(tmp_path / "mine.duckdb"))
-    assert "EXAM_PROJECT" not in browser.environment(tmp_path)
-    assert browser.environment(tmp_path)["EXAM_PROJECTS_DIR"] == str(tmp_path)
 
 
 def test_code_of_charts_and_leaderboards_is_imported_before_a_visit() -> None:
