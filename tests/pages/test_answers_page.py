@@ -64,12 +64,9 @@ def do(app: AppTest, what: str, key: str = "answer-cases", **more: Any) -> AppTe
     return tell(app, key, "acts", [{"id": next(_numbers), "do": what, **more}])
 
 
-def test_empty_project_shows_missing_data(project: Project) -> None:
+def test_answers_are_generated_without_model_and_fill_table(project: Project) -> None:
     for screen in "answers", "cases":
         assert shows(visit(screen), "lacking")
-
-
-def test_answers_are_generated_without_model_and_fill_table(project: Project) -> None:
     collection(project, TOLD, {"one": {name: one.top for name, one in TOLD.items()}})
     assert shows(visit("cases"), "no-answers")
     app = visit("answers")
@@ -100,15 +97,12 @@ def test_table_matches_evaluation_and_cells_list_queries(shared: Project) -> Non
     detail = holds(app, "answers-grid")["detail"]
     assert [row["value"] for row in detail["rows"]] == ["0", "1", "1"]
     assert "at=2%7Cone%7Cc" in detail["rows"][0]["href"]
-    # The link opens the query even if it is not a case, with the same answer check.
-    assert holds(visit("cases", at="2|one|n"), "answer-cases")["desks"]["2|one|n"]["answer"] == "Hamburg"
-
-
-def test_choices_in_address_appear_in_summary_line(shared: Project) -> None:
     app = visit("answers", judge="f1", threshold="0.3", same="yes")
     assert shows(app, "looking-at-answers", "Token F1", "0.30")
     alone = visit("answers", judge="f1", threshold="0.3")
     assert note(app, "looking-at-answers") != note(alone, "looking-at-answers")
+    # The link opens the query even if it is not a case, with the same answer check.
+    assert holds(visit("cases", at="2|one|n"), "answer-cases")["desks"]["2|one|n"]["answer"] == "Hamburg"
 
 
 def test_all_evaluations_and_correlations_are_listed(shared: Project) -> None:
@@ -139,6 +133,7 @@ def test_all_listed_cases_are_loaded_with_their_content(shared: Project) -> None
 
 def test_confirming_case_opens_next_can_be_undone_and_names_conflicts(project: Project) -> None:
     put_answered(project)
+    assert shows(visit("judges"), "no-verdicts")
     app = do(visit("cases"), "confirm", case=CASE_A, letter="A", note="it says so", next=CASE_C)
     data = holds(app, "answer-cases")
     assert data["open"] == CASE_C and [row["id"] for row in data["rows"]] == [CASE_C]
@@ -204,8 +199,3 @@ def test_verdicts_without_gold_answers_are_refused(project: Project) -> None:
     collection(project, {name: replace(one, answers=()) for name, one in TOLD.items()}, {})
     put_verdicts(project)
     check_refused(visit("judges"), "no-verdicts-with-gold", 6)
-
-
-def test_missing_verdicts_are_reported(project: Project) -> None:
-    put_answered(project)
-    assert shows(visit("judges"), "no-verdicts")

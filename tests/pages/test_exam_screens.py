@@ -68,13 +68,9 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield project
 
 
-def test_screens_report_missing_exam(project: Project) -> None:
-    for screen in SCREENS:
-        app = visit(screen)
-        assert shows(app, "no-exam")
-
-
 def test_examinee_is_added_and_sits_exam_after_empty_state(project: Project) -> None:
+    for screen in SCREENS:
+        assert shows(visit(screen), "no-exam")
     put_exam(project)
     for screen in SCREENS[2:]:
         assert shows(visit(screen), "no-answers")
@@ -110,16 +106,13 @@ def test_job_waits_for_unreachable_endpoint_and_shows_deadline(project: Project)
     assert numbers(note(visit("students"), "ended cancelled remote"))[:2] == [0, 0]
 
 
-def test_examinees_are_shown_with_guessing_baselines(shared: Project) -> None:
+def test_examinees_are_compared_with_each_other_and_with_guessing(shared: Project) -> None:
     app = visit("students")
     rows = exam_board(examinee_responses(shared))
     assert list(app.dataframe[0].value["Accuracy"]) == [row.score.accuracy for row in rows]
     known = summarize_items(items_of(shared))
     assert shows(app, "baselines", known.fixed_letter, f"{known.fixed_answer:.0%}")
     assert len(charts(app)) == 1
-
-
-def test_two_examinees_are_compared_and_topics_have_chart(shared: Project) -> None:
     for view in "Two examinees", "Two students":
         app = visit("students", view=view, first="chance 0", second="chance 1")
         assert shows(app, "verdict") and numbers(note(app, "only chance 0"))

@@ -99,7 +99,11 @@ class TestImportFirst:
         assert not [part for part in app.get("bidi_component") if part.proto.id.endswith(("-state", "-door curate"))]
 
     def test_list_follows_imports_until_passages_can_be_graded(self, project: Project) -> None:
-        import_files(project, "queries", [Source.from_path(FILES / "queries.jsonl")], "ann")
+        app = visit("home")
+        app.file_uploader[0].upload("queries.jsonl", (FILES / "queries.jsonl").read_bytes())
+        sound(app.run())
+        assert previews(app) == {"queries": [1, 9, 9]} and project_counts(project)["queries"] == 0
+        press(app, "import")
         app = visit("home")
         assert needed(app) == {
             "queries there": [9], "passages missing": [], "bank missing": [], "runs missing": [], "qrels missing": [],
@@ -145,7 +149,7 @@ class TestHome:
         assert not shows(sound(app.run()), "another-project")
         assert not shows(visit("question_bank", project="test"), "another-project")
 
-    def test_invalid_project_name_is_refused(self, tmp_path: Path) -> None:
+    def test_invalid_or_taken_project_name_is_refused(self, small: Project, tmp_path: Path) -> None:
         invalid = {"../elsewhere": "invalid-name", ".hidden": "invalid-name", "a:b": "invalid-name"}
         codes = {"": "empty-name", " ": "empty-name", **invalid, "what?": "invalid-name", "Aux": "reserved-name"}
         app = visit("home")
@@ -153,17 +157,13 @@ class TestHome:
             named(app.text_input, "name of the new project").set_value(name)
             press(app, "create project")
             assert errors(app) == [code], name
-        assert not list(tmp_path.rglob("*.duckdb"))
-
-    def test_taken_project_name_is_refused_and_project_kept(self, small: Project) -> None:
         # On a case-insensitive file system, both names are the same file.
-        app = visit("home")
         for name in (small.name, small.name.upper()):
             named(app.text_input, "name of the new project").set_value(name)
             press(app, "create project")
             check_refused(app, "project-exists", small.name)
             assert named(app.text_input, "name of the new project").value == name
-        assert project_counts(small)["queries"] == 2
+        assert list(tmp_path.rglob("*.duckdb")) == [small.path] and project_counts(small)["queries"] == 2
 
     def test_retired_questions_are_not_counted(self, small: Project) -> None:
         bank.save_version(small, [replace(QUESTIONS[0], active=False)], "", "ann")
@@ -228,16 +228,6 @@ class TestHome:
         waiting = lines(app, "curate")["ungraded"]
         assert waiting["count"] == "1"
         assert [(one["count"], "query=q1" in one["to"]) for one in waiting["more"]] == [("4", True)]
-
-    def test_files_are_previewed_and_imported_only_on_request(self, project: Project) -> None:
-        app = visit("home")
-        app.file_uploader[0].upload("queries.tsv", b"q1\tfirst query\nq2\tsecond query\n")
-        sound(app.run())
-        assert previews(app) == {"queries": [1, 2, 2]}
-        assert project_counts(project)["queries"] == 0
-        press(app, "import")
-        assert project_counts(project)["queries"] == 2
-        assert counted(app)["queries"] == "2"
 
     @pytest.mark.parametrize(
         ("kind", "file", "content"),
@@ -330,15 +320,13 @@ def demo(project: Project) -> Project:
 
 
 class TestTour:
-    def test_demo_shows_greeting_until_tour_is_skipped(self, demo: Project) -> None:
+    def test_demo_shows_greeting_until_tour_is_skipped(self, demo: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         app = visit("home")
         assert all(named(app.button, f"tour step {at}") for at in range(len(tour.STOPS)))
         press(app, "skip tour")
         assert named(app.button, "tour again") and not shows(app, "greeting")
-
-    def test_browser_that_had_tour_is_only_offered_repeat(self, demo: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tour, "_has_cookie", lambda: True)
-        assert named(visit("home").button, "tour again")
+        assert named(visit("home").button, "tour again"), "a browser that had the tour is only offered to repeat it"
 
     def test_tour_stops_open_on_their_screens_until_end(self, demo: Project) -> None:
         app = visit("home")

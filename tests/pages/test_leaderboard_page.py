@@ -50,7 +50,10 @@ from tests.made.screens import (
 
 
 class TestLeaderboard:
-    def test_scores_follow_the_scoring_settings(self, shared: Project) -> None:
+    def test_scores_follow_the_scoring_settings_and_link(self, shared: Project) -> None:
+        app = visit("leaderboard", project=shared.name, measure="AP", tau="3", label="Supported by 2 questions")
+        expected = leaderboard(shared, "AP", "exam", Policy(min_rating=3, label="support:2"))
+        assert board(app)["Score"].to_dict() == pytest.approx(expected.scores)
         app, measure, policy = visit("leaderboard"), "nDCG@10", Policy()
         steps: list[tuple[str, object, dict[str, Any]]] = [
             ("label", "support:2", {"label": "support:2"}),
@@ -106,16 +109,13 @@ class TestLeaderboard:
         assert not app.metric
         assert len(board(app)) == 2
 
-    def test_official_columns_need_an_official_leaderboard(self, project: Project) -> None:
-        fill(project, QUESTIONS, RATINGS, RUNS)
-        app = visit("leaderboard")
-        assert not app.metric
-        assert board(app)["Score"].to_dict() == pytest.approx(leaderboard(project, "nDCG@10").scores)
-        assert not [name for name in board(app) if "fficial" in name]
-
     def test_share_of_labelled_top_passages_is_shown(self, project: Project) -> None:
         fill(project, QUESTIONS, RATINGS, RUNS | {"new": {"q1": ["p1", "p9"]}})
         app = visit("leaderboard")
+        # Without an official leaderboard, there are no official columns.
+        assert not app.metric
+        assert board(app)["Score"].to_dict() == pytest.approx(leaderboard(project, "nDCG@10").scores)
+        assert not [name for name in board(app) if "fficial" in name]
         assert board(app)["Top 20 labelled"].to_dict() == dict.fromkeys(RUNS, 1.0) | {"new": 0.5}
         assert {3, 1} <= set(numbers(note(app, "rests-on")))
 
@@ -163,11 +163,8 @@ class TestLeaderboard:
         assert len(board(app)) == len(RUNS)
         assert shows(app, "unknown-system", "nobody")
         assert holds(app, "systems")["open"] == ""
-
-    def test_link_sets_the_scoring_settings(self, shared: Project) -> None:
-        app = visit("leaderboard", project=shared.name, measure="AP", tau="3", label="Supported by 2 questions")
-        expected = leaderboard(shared, "AP", "exam", Policy(min_rating=3, label="support:2"))
-        assert board(app)["Score"].to_dict() == pytest.approx(expected.scores)
+        for measure in ("n-EXAM@20", "ROUGE-1@20"):
+            check_refused(visit("leaderboard", measure=measure), "no-gold-texts")
 
     def test_link_sets_the_options_of_each_view(self, shared: Project) -> None:
         app = visit("leaderboard", ties="random")
@@ -181,7 +178,7 @@ class TestLeaderboard:
         app = visit("leaderboard", view="All boards", system="good", **{"system's board": second})
         assert named(app.selectbox, "system's board").value == second
 
-    def test_system_opens_its_queries_and_passages(self, shared: Project) -> None:
+    def test_system_opens_its_queries_and_passages_until_closed(self, shared: Project) -> None:
         found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
         best = found.systems[0].run
         app = tell(visit("leaderboard"), "systems", "open", best)
@@ -192,6 +189,8 @@ class TestLeaderboard:
             (row.query_id, pytest.approx(row.score), pytest.approx(row.official)) for row in scores
         ]
         assert opened["passages"] is None
+        differences = [row["score"] - row["official"] for row in opened["queries"]]
+        assert differences == sorted(differences), "the query with the largest loss comes first"
         asked = scores[0].query_id
         opened = holds(tell(app, "systems", "ask", asked), "systems")["detail"]
         first = opened["passages"][0]
@@ -202,26 +201,13 @@ class TestLeaderboard:
             assert href == f"{screen}?project={shared.name}&query={asked}"
         for row in opened["passages"]:
             assert row["link"].startswith(f"passages?project={shared.name}&query={asked}&passage=p")
-
-    def test_url_keeps_the_open_system_until_closed(self, shared: Project) -> None:
         app = visit("leaderboard", followed="fair", asked="q1")
         held = holds(app, "systems")
         assert (held["open"], held["detail"]["asked"]) == ("fair", "q1")
         app = tell(app, "systems", "open", "good")
         assert (app.query_params["followed"], "asked" in app.query_params) == ("good", False)
-        app = tell(app, "systems", "open", "")
-        held = holds(app, "systems")
-        assert (held["open"], held["detail"]) == ("", None)
-        assert "followed" not in app.query_params
-
-    def test_queries_are_sorted_by_loss_against_official_scores(self, shared: Project) -> None:
-        found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
-        run = found.systems[1].run
-        queries = holds(visit("leaderboard", followed=run), "systems")["detail"]["queries"]
-        differences = [row["score"] - row["official"] for row in queries]
-        assert differences == sorted(differences)
-        mine, theirs = found.per_query[run], official.per_query[run]
-        assert differences[0] == pytest.approx(min(mine[query] - theirs[query] for query in mine))
+        held = holds(tell(app, "systems", "open", ""), "systems")
+        assert (held["open"], held["detail"], "followed" in app.query_params) == ("", None, False)
 
     def test_summary_lists_all_facts_and_groups_unseparated_systems(self, shared: Project) -> None:
         app = visit("leaderboard")
@@ -262,10 +248,6 @@ class TestLeaderboard:
             assert not app.error
             assert len(charts(app)) == drawn
 
-    def test_gold_measures_without_gold_texts_are_refused(self, shared: Project) -> None:
-        for measure in ("n-EXAM@20", "ROUGE-1@20"):
-            check_refused(visit("leaderboard", measure=measure), "no-gold-texts")
-
 
 def test_number_rounded_to_zero_has_no_sign() -> None:
     assert [as_number(value) for value in (-0.0001, -0.5, None)] == ["0.000", "-0.500", "–"]
@@ -297,14 +279,11 @@ class TestNames:
         for name, short in shown.items():
             assert len(short) <= 20
             assert ("v2" in short, "20" in short.removeprefix("…")) == ("v2" in name, name.endswith("_20"))
-
-    def test_names_keep_their_family_name(self) -> None:
+        # So is the name of a family.
         families = ("BM25", "BM25_RM3", "OPEN_AI_ADA2")
         names = [f"{family}{tail}" for family in families for tail in ("", "+output_v2_4096_100", "+output_v2_4096_20")]
-        shown = short_names(names, 20)
-        for name, short in shown.items():
-            assert short.startswith(name.partition("+")[0])
-            assert len(short) <= 20
+        for name, short in short_names(names, 20).items():
+            assert short.startswith(name.partition("+")[0]) and len(short) <= 20
 
     @given(st.lists(st.text("ab_-", min_size=1, max_size=40), max_size=12, unique=True), st.integers(8, 40))
     def test_short_names_are_unique_and_not_empty(self, names: list[str], length: int) -> None:
@@ -313,9 +292,7 @@ class TestNames:
         assert all(shown.values())
 
 
-def test_budget_view_shows_every_system_in_a_fixed_color(
-    shared: Project,
-) -> None:
+def test_budget_view_shows_every_system_in_a_fixed_color(shared: Project) -> None:
     app = visit("leaderboard", project=shared.name, view="By budget")
     order = sorted(cover_curves(shared).curves, key=lambda curve: -curve.scores[19])
     assert app.multiselect[0].value == [curve.run for curve in order]
@@ -349,9 +326,7 @@ def colours(app: AppTest) -> dict[str, str]:
     return dict(zip(scale["domain"], scale["range"], strict=True))
 
 
-def test_budget_view_reports_shallow_pools_and_incomplete_queries(
-    small: Project,
-) -> None:
+def test_budget_view_reports_shallow_pools_and_incomplete_queries(small: Project) -> None:
     with small.transaction() as cursor:
         set_pool_depth(cursor, 1, "ann")
     assert shows(visit("leaderboard", project=small.name, view="By budget"), "pool-ends", 1)

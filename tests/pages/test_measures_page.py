@@ -22,7 +22,7 @@ from exam_workbench.study import MetaTable, cell_comparison, choose_rows, meta_t
 from exam_workbench.types import Question
 from pages.parts.boards import agreement_table
 from tests.bank.test_unknown_words import BREAD, by_id
-from tests.made.projects import fill, judge
+from tests.made.projects import fill, filled_project, judge
 from tests.made.refusals import mentions
 from tests.made.screens import (
     board,
@@ -154,11 +154,9 @@ def test_cell_shows_both_leaderboards_and_links_to_the_screen(shared: Project) -
     app = select(select(visit("measures", ratings=["3"], cell="0,0"), 0, 1), 0, 1)
     assert opened(app)["place"] == [0, 1]
     assert opened(tell(app, "agreements", "pick", [])) is None
-
-
-def test_invalid_cell_in_url_opens_nothing(shared: Project) -> None:
     for cell in "99,0", "x", "-1,0", "1":
         assert opened(visit("measures", cell=cell)) is None, cell
+    assert errors(visit("measures", measures=["nonsense"])) == ["unknown-measure"]
 
 
 def test_undefined_cell_gives_its_reason(shared: Project) -> None:
@@ -196,24 +194,19 @@ def test_judgments_without_runs_are_reported(project: Project) -> None:
     assert errors(visit("measures")) == ["no-runs"]
 
 
-def test_unknown_measure_is_reported(shared: Project) -> None:
-    assert errors(visit("measures", measures=["nonsense"])) == ["unknown-measure"]
-
-
 SYSTEMS = [f"s{i}" for i in range(5)]
 QUERIES = [f"q{i}" for i in range(6)]
 
 
-@pytest.fixture
-def part(project: Project) -> Project:
-    """Return a project of six queries: three have questions, five have judgments, and two have both."""
+@filled_project
+def part(project: Project) -> None:
+    """Six queries: three have questions, five have judgments, and two have both."""
     passages = ["a", "b", "c", "d"]
     dice = np.random.default_rng(5)
     runs = {run: {q: [str(p) for p in dice.permutation(passages)] for q in QUERIES} for run in SYSTEMS}
     ratings = {(f"{q}?", p): int(dice.integers(0, 6)) for q in QUERIES[:3] for p in passages}
     fill(project, [Question(f"{q}/1", q, f"{q}?") for q in QUERIES[:3]], ratings, runs)
     judge(project, {(q, p): int(dice.integers(0, 3)) for q in QUERIES[1:] for p in passages}, "NIST")
-    return project
 
 
 @pytest.mark.parametrize("over", ["common", "own"])
@@ -227,20 +220,19 @@ def test_leaderboard_names_the_compared_queries(part: Project, over: str) -> Non
     assert dict(shown["Official Score"]) == pytest.approx(found.official.scores)
 
 
-def test_measures_screen_counts_queries_of_each_correlation(part: Project) -> None:
+def test_screens_count_queries_of_each_correlation(part: Project) -> None:
     app = visit("measures", measures="nDCG@10")
     held = holds(app, "agreements")["table"]
     assert {row["fixed"]["Queries"] for row in held["rows"]} == {"2 of 3 / 5", "5"}
     opened = holds(tell(app, "agreements", "pick", [0, 0]), "agreements")["detail"]
     assert {2, 3, 5} <= set(numbers(opened["says"]))
-
-
-def test_changes_screen_counts_queries_of_the_correlation(part: Project) -> None:
     bank.save_version(part, [Question("q1/1", "q1", "q2?")], "reworded", "ann")
     assert {2, 3, 5} <= set(numbers(note(visit("changes", from_version="1", to_version="2"), "about-change")))
 
 
-def test_question_bank_marks_unknown_wordings(by_id: Project) -> None:
+def test_screens_mark_unknown_wordings(by_id: Project) -> None:
+    asked = holds(visit("passages", query="q1", passage="p1"), "question-ratings")["questions"]
+    assert "q1/bread (words not known)" in [one["words"] for one in asked]
     app = visit("question_bank", query="q1")
     row = rows(app)[0]
     assert row["lost"]
@@ -253,8 +245,3 @@ def test_question_bank_marks_unknown_wordings(by_id: Project) -> None:
     bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     app = visit("changes", from_version="1", to_version="2", differs="Questions")
     assert "words not known" in plain_texts(app) + html(app)
-
-
-def test_passages_screen_marks_ratings_of_unknown_wordings(by_id: Project) -> None:
-    asked = holds(visit("passages", query="q1", passage="p1"), "question-ratings")["questions"]
-    assert "q1/bread (words not known)" in [one["words"] for one in asked]

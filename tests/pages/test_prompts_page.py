@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.shared import look
 from tests.made.endpoint_server import EndpointServer, chat
-from tests.made.projects import fill
+from tests.made.projects import fill, filled_project
 from tests.made.screens import (
     MARKUP,
     as_text,
@@ -47,10 +46,7 @@ def put_questions(project: Project) -> None:
     fill(project, QUESTIONS, {}, RUNS)
 
 
-@pytest.fixture
-def asked(project: Project) -> Project:
-    put_questions(project)
-    return project
+asked = filled_project(put_questions)
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +77,9 @@ class TestReading:
         sound(app.run())
         assert app.query_params["prompt"] in ("Thomas", ["Thomas"])
         assert codes(app)[0] == built_in_prompts()["Thomas"].template
+        app = opened("gone")
+        assert shows(app, "another-prompt", "gone", "self-rating")
+        assert built_in_prompts()["self-rating"].template in codes(app)
 
     @pytest.mark.parametrize("name", ["Thomas", "Sun_few", "QA-judge", "choice", "verify", "questions-by-subtopic"])
     def test_prompt_shows_template_source_hash_and_examples(self, shared: Project, name: str) -> None:
@@ -94,12 +93,8 @@ class TestReading:
             assert [len(prompt.examples)] in [numbers(box.label) for box in app.expander]
             assert prompt.examples[0].passage in [text.value for text in app.text]
 
-    def test_link_to_unknown_prompt_shows_another(self, shared: Project) -> None:
-        app = opened("gone")
-        assert shows(app, "another-prompt", "gone", "self-rating")
-        assert built_in_prompts()["self-rating"].template in codes(app)
-
     def test_external_text_is_shown_literally(self, asked: Project) -> None:
+        assert shows(opened("QA-judge"), "nothing-to-ask"), "no question fits the prompt"
         save_prompt(asked, replace(OWN, title=MARKUP, source=MARKUP, template=OWN.template + MARKUP), "ann")
         app = opened("mine")
         assert as_text(app.header[0].value) == MARKUP
@@ -159,21 +154,18 @@ class TestEditing:
 
     def test_examples_are_replaced_from_a_file(self, asked: Project) -> None:
         app = press(opened("Sun_few"), "copy prompt")
-        ours = [{"question": "why", "passage": "because", "answer": "Yes"}]
-        app.file_uploader[0].upload("ours.json", json.dumps(ours).encode())
-        sound(app.run())
-        press(app, "use examples")
-        press(app, "save prompt")
-        assert list_prompts(asked)["Sun_few-2"].examples == (Example("why", "because", "Yes"),)
-
-    def test_invalid_examples_file_is_refused(self, shared: Project) -> None:
-        app = press(opened("Sun_few"), "copy prompt")
         before = editor(app).value
         app.file_uploader[0].upload("ours.json", b'[{"question": "why"}]')
         sound(app.run())
         press(app, "use examples")
         check_refused(app, "invalid-prompt", 1, "question", "passage", "answer")
         assert editor(app).value == before
+        ours = [{"question": "why", "passage": "because", "answer": "Yes"}]
+        app.file_uploader[0].upload("ours.json", json.dumps(ours).encode())
+        sound(app.run())
+        press(app, "use examples")
+        press(app, "save prompt")
+        assert list_prompts(asked)["Sun_few-2"].examples == (Example("why", "because", "Yes"),)
 
 
 class TestTrying:
@@ -185,14 +177,6 @@ class TestTrying:
         app = press(app, "copy prompt")
         write(app, editor(app).value.replace("Can the question", "Could the question"))
         assert codes(app)[-1].startswith("Could the question")
-
-    def test_model_output_and_parsed_rating_are_shown(self, asked: Project, tiny_t5: Path) -> None:
-        app = opened("self-rating")
-        named(app.toggle, "with a model").set_value(True)
-        choose(sound(app.run()), "model/self-rating//transformers model", str(tiny_t5))
-        press(app, "ask")
-        assert "5" in codes(app)
-        assert drawn_grade(app).startswith(f"{look.rating_html(5)}<span>of 5</span><span>graded</span>")
 
     def test_endpoint_receives_the_draft_with_fenced_passage(self, asked: Project) -> None:
         with EndpointServer(lambda seen: chat("Yes")) as server:
@@ -207,6 +191,3 @@ class TestTrying:
         assert "<passage-" in seen.prompt
         assert drawn_grade(app).startswith(f"{look.rating_html(1)}<span>of 1</span>")
         assert seen.prompt in codes(app)
-
-    def test_prompt_without_fitting_question_is_reported(self, asked: Project) -> None:
-        assert shows(opened("QA-judge"), "nothing-to-ask")
