@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import audit as room, bank
@@ -17,7 +14,7 @@ from exam_workbench.records import source_judgments
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
-from tests.made.projects import SPEC, copy_of, grade
+from tests.made.projects import SPEC, filled_project, grade
 from tests.made.screens import (
     holds,
     links,
@@ -39,26 +36,19 @@ def plan(project: Project) -> None:
     room.design_audit(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
 
 
-def judged(project: Project) -> None:
-    plan(project)
-    audit = room.find_audit(project)
+def add_judged(project: Project, name: str, measure: str, goal: Goal) -> None:
+    """Add an audit, and let ben judge its first batch."""
+    audit = room.design_audit(project, name, measure, goal, batch_size=12, seed=3, author="org")
     room.draw_batch(project, audit, "org")
     judge_batch(project, audit, "ben")
 
 
-@pytest.fixture
-def planned(tmp_path: Path) -> Any:
-    yield from copy_of(plan, tmp_path)
+def judged(project: Project) -> None:
+    fill_audited(project)
+    add_judged(project, "first", "P@3", Goal("best"))
 
 
-@pytest.fixture
-def done(tmp_path: Path) -> Any:
-    yield from copy_of(judged, tmp_path)
-
-
-@pytest.fixture
-def plain(tmp_path: Path) -> Any:
-    yield from copy_of(fill_audited, tmp_path)
+plain, planned, done = filled_project(fill_audited), filled_project(plan), filled_project(judged)
 
 
 def act(app: AppTest, *acts: dict[str, object]) -> AppTest:
@@ -89,6 +79,8 @@ def test_unaudited_leaderboard_is_flagged_and_audit_can_be_planned(plain: Projec
 
 
 def test_plan_form_shows_defaults_and_audit_keeps_its_name(plain: Project) -> None:
+    app = visit("audit", measure="n-EXAM@20")
+    assert not app.error and named(app.button, "plan audit"), "the form must survive an unusable measure"
     app = visit("audit")
 
     def proposed() -> list[str]:
@@ -110,14 +102,9 @@ def test_plan_form_shows_defaults_and_audit_keeps_its_name(plain: Project) -> No
     app = press(app, "plan audit")
     audit = room.find_audit(plain)
     assert (audit.batch_size, audit.looks, audit.source) == (60, 4, "audit: ours")
-
-
-def test_plan_form_survives_unusable_measure_and_warns_of_ungraded_pairs(plain: Project) -> None:
-    app = visit("audit", measure="n-EXAM@20")
-    assert not app.error
-    assert named(app.button, "plan audit")
+    # A later plan warns of ungraded pairs.
     bank.save_version(plain, [Question("q1/new", "q1", "What else of q1?")], "one more", "ann")
-    app = visit("audit")
+    app = visit("audit", view="Plan another audit")
     assert numbers(note(app, "ungraded-before-audit")) == [9, 63] and "grading" in links(app)
 
 
@@ -217,21 +204,14 @@ def test_audit_shows_stopping_rule_and_leaderboard_names_its_audit(done: Project
     other = visit("leaderboard", measure="nDCG@5")
     assert shows(other, "audit of another measure", measure)
     # Among several audits, one of the same measure takes precedence over the newest.
-    later = room.design_audit(done, "later", "DCG@3", Goal("best"), seed=3, author="org")
-    room.draw_batch(done, later, "org")
-    judge_batch(done, later, "ben")
-    assert shows(visit("leaderboard", measure=measure), "audit corrects", "first")
-    assert shows(visit("leaderboard", measure="nDCG@5"), "audit of another measure", "later", "3")
-
-
-def test_spent_budget_reaches_target_and_shows_separated_pairs(done: Project) -> None:
-    audit = room.design_audit(done, "few", "P@3", Goal("budget", budget=10), seed=3, author="org")
-    room.draw_batch(done, audit, "org")
-    judge_batch(done, audit, "ben")
+    add_judged(done, "few", "P@3", Goal("budget", budget=10))
+    later = room.audit_outcome(done, room.find_audit(done, "few"))
     app = visit("audit", audit="few")
-    found = room.audit_outcome(done, audit)
     assert shows(app, "target reached")
-    assert shows(app, "separated-pairs", found.separated, found.pairs)
+    assert shows(app, "separated-pairs", later.separated, later.pairs)
+    add_judged(done, "later", "DCG@3", Goal("best"))
+    assert shows(visit("leaderboard", measure=measure), "audit corrects", "few")
+    assert shows(visit("leaderboard", measure="nDCG@5"), "audit of another measure", "later", "3")
 
 
 def test_min_rating_is_proposed_and_double_roles_are_flagged(done: Project) -> None:
@@ -253,11 +233,9 @@ def test_graders_are_compared_once_second_has_labels(done: Project) -> None:
     assert shows(visit("audit", view="Graders"), "empty")
     pairs = [(f"What of {query}?", f"{query}p{i}") for query in QUERIES for i in range(1, 10)]
     grade(done, {(text, passage): truth(text[8:-1], passage) + 2 for text, passage in pairs}, SECOND)
-    audit = room.design_audit(done, "graded", "DCG@3", Goal("best"), batch_size=12, seed=3, author="org")
-    room.draw_batch(done, audit, "org")
-    judge_batch(done, audit, "ben")
+    add_judged(done, "graded", "DCG@3", Goal("best"))
     app = visit("audit", view="Graders", audit="graded")
-    found = room.choose_grader(done, audit)
+    found = room.choose_grader(done, room.find_audit(done, "graded"))
     assert shows(app, "chosen-grader", found.chosen)
     assert app.dataframe[0].value["Grader"].tolist() == [one.grader for one in found.graders]
 
@@ -273,11 +251,3 @@ def test_paper_view_offers_methods_and_sheet_and_ends_audit(done: Project) -> No
     app = press(app, "end audit")
     assert room.find_audit(done).ended
     assert shows(visit("audit", view="Judge"), "audit-ended")
-
-
-def test_newly_planned_audit_opens_despite_older_one_in_address(done: Project) -> None:
-    app = visit("audit", audit="first")
-    room.design_audit(done, "second", "P@3", Goal("best"), seed=4, author="org")
-    app.session_state["planned audit"] = "second"
-    sound(app.run())
-    assert app.selectbox("audit").value == "second"

@@ -169,6 +169,7 @@ class TestTables:
         found = coefficient(visit("disagreements"), RELEVANT_KAPPA)
         assert found["value"] == "–"
         assert found["why"]
+        assert format_coefficient(Coefficient(-0.001)) == "0.00"
 
     def test_sides_with_same_kind_of_value_can_be_compared(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob")
@@ -193,9 +194,6 @@ class TestTables:
         app = choose(visit("disagreements"), "left", "person ann")
         check_refused(app, "sides-not-comparable")
 
-    def test_kappa_is_never_minus_zero(self) -> None:
-        assert format_coefficient(Coefficient(-0.001)) == "0.00"
-
 
 class TestQueue:
     def test_worst_disagreements_come_first_and_lead_to_passages(self, shared: Project) -> None:
@@ -212,19 +210,20 @@ class TestQueue:
         app = tell(app, "cases", "acts", twice[:1])
         assert queued(app)["open"]["at"] == 2
         assert queued(app)["taken"] == twice[1]["id"]
+        app = act(app, "open", at=1, case=queued(app)["rows"][1]["id"])
+        assert (open_case(app), queued(app)["open"]["at"]) == ("p7", 1)
+        assert (url(app, "case"), url(app, "at")) == ("q2 p7", "1")
+        assert open_case(visit("disagreements", case="q2 p7")) == "p7"
         app = act(app, "read", query="q1", passage="p3", question="q1/b")
         assert app.title[0].value == "Passages"
         assert url(app, "passage") == "p3"
 
-    def test_cell_filters_passages_until_cleared(self, shared: Project) -> None:
+    def test_cell_filters_passages_and_link_opens_cell_or_case(self, shared: Project) -> None:
         app = act(visit("disagreements"), "cell", cell="4:0")
-        assert rows(app) == ["p3"]
-        assert url(app, "cell") == "4:0"
+        assert (rows(app), url(app, "cell")) == (["p3"], "4:0")
         assert [(one["what"], numbers(one["says"])) for one in queued(app)["filters"]] == [("cell", [4, 0])]
         assert len(rows(act(app, "clear", what="cell"))) == 4
         assert "cell" not in app.query_params
-
-    def test_link_opens_cell_or_case_with_fallback(self, shared: Project) -> None:
         app = visit("disagreements", cell="4:0", order="right")
         assert rows(app) == []
         assert queued(app)["empty"]
@@ -245,13 +244,6 @@ class TestQueue:
         assert len(rows(act(app, "clear", what="query"))) == 4
         assert len(rows(visit("disagreements", query="unknown"))) == 4
 
-    def test_next_case_opens_in_place_and_updates_address(self, shared: Project) -> None:
-        app = visit("disagreements")
-        app = act(app, "open", at=1, case=queued(app)["rows"][1]["id"])
-        assert (open_case(app), queued(app)["open"]["at"]) == ("p7", 1)
-        assert (url(app, "case"), url(app, "at")) == ("q2 p7", "1")
-        assert open_case(visit("disagreements", case="q2 p7")) == "p7"
-
     def test_return_from_other_screen_restores_case_and_order(self, shared: Project) -> None:
         app = act(choose(visit("disagreements"), "order", "right"), "open", at=1, case="")
         here = open_case(app)
@@ -263,6 +255,7 @@ class TestQueue:
         assert (open_case(app), url(app, "at")) == (here, "1")
         assert app.selectbox("order").value == "right"
         assert "passage" not in app.query_params
+        assert "query" not in app.query_params and app.selectbox("query_listed").value is None
 
     def test_return_before_other_screen_is_drawn_restores_view(self, shared: Project) -> None:
         app = visit("disagreements", view="record")
@@ -272,14 +265,6 @@ class TestQueue:
         app.query_params.update(query="q1", passage="p1")
         sound(app.run())
         assert app.session_state["cases_shown"] == "record" and url(app, "view") == "record"
-
-    def test_visit_to_passage_adds_no_query_filter(self, shared: Project) -> None:
-        app = visit("disagreements")
-        sound(app.switch_page("pages/passages.py").run())
-        # The browser leaves this address in its history when a link leads away from the screen.
-        app.query_params.update(query="q2", passage="p5")
-        sound(app.switch_page("pages/disagreements.py").run())
-        assert "query" not in app.query_params and app.selectbox("query_listed").value is None
 
     def test_order_sorts_cases_and_shows_potential_effect(self, shared: Project) -> None:
         app = choose(visit("disagreements"), "order", "right")
@@ -332,6 +317,15 @@ class TestSettling:
         assert (open_case(app), find_overrides(small)) == ("p3", [])
         assert news(app)
         assert queued(app)["said"]["undo"] is False
+        # The questions that decide the label are overridden with one reason.
+        app = weigh(app, 0, "q1/b", "q1/c")
+        assert queued(app)["weighed"]["agrees"] is True
+        app = settle(app, "override", "it says neither", questions=["q1/b", "q1/c"], rating=0)
+        assert numbers(news(app)) == [0] and queued(app)["said"]["undo"]
+        assert {one.question_id for one in find_overrides(small)} == {"q1/b", "q1/c"}
+        app = act(app, "put back")
+        assert numbers(news(app)) == [2]
+        assert find_overrides(small) == []
 
     def test_override_settles_case_only_if_sides_then_agree(self, small: Project) -> None:
         app = settle(visit("disagreements"), "override", "it does not say", rating=0)
@@ -345,17 +339,11 @@ class TestSettling:
         assert numbers(news(app)) == [0] and queued(app)["said"]["undo"]
         assert "p3" not in rows(app)
 
-    def test_deciding_questions_are_overridden_with_one_reason(self, small: Project) -> None:
-        app = weigh(visit("disagreements"), 0, "q1/b", "q1/c")
-        assert queued(app)["weighed"]["agrees"] is True
-        app = settle(app, "override", "it says neither", questions=["q1/b", "q1/c"], rating=0)
-        assert numbers(news(app)) == [0] and queued(app)["said"]["undo"]
-        assert {one.question_id for one in find_overrides(small)} == {"q1/b", "q1/c"}
-        app = act(app, "put back")
-        assert numbers(news(app)) == [2]
-        assert find_overrides(small) == []
-
     def test_settling_case_opens_next_until_queue_is_empty(self, small: Project) -> None:
+        for how, reason in ("comment", ""), ("edit", "  "):
+            app = settle(visit("disagreements"), how, reason)
+            assert queued(app)["error"]["code"] == "empty-reason"
+            assert (list_settlings(small), open_case(app)) == ([], "p3")
         app = visit("disagreements")
         order = rows(app)
         for at, how in enumerate(("comment", "dispute", "comment")):
@@ -422,13 +410,6 @@ class TestSettling:
         assert queued(app)["open"]["settling"] is None
         app = settle(app, "comment", "both are right")
         assert (len(rows(app)), open_case(app)) == (4, "p7")
-
-    def test_settling_requires_reason(self, small: Project) -> None:
-        app = settle(visit("disagreements"), "comment", "")
-        assert queued(app)["error"]["code"] == "empty-reason"
-        assert (list_settlings(small), open_case(app)) == ([], "p3")
-        app = settle(app, "edit", "  ")
-        assert holds(app, "cases") and queued(app)["error"]["code"] == "empty-reason"
 
     def test_case_settled_meanwhile_names_person_and_keeps_typed_reason(self, small: Project) -> None:
         app = visit("disagreements")
@@ -522,12 +503,9 @@ class TestEmpty:
         app = visit("disagreements")
         assert rows(app) == ["p1"]
         assert len(named(app.get("button_group"), "cases_shown").options) == 2
-
-    def test_sides_without_shared_pairs_have_no_kappa(self, project: Project) -> None:
-        fill(project, [Question("a", "q1", "A?")], {}, RUNS)
-        judge(project, {("q1", "p1"): 0}, "one")
-        judge(project, {("q1", "p2"): 1}, "two")
-        app = visit("disagreements")
+        # Without shared pairs, there is no kappa.
+        judge(project, {("q1", "p3"): 1}, "three")
+        app = choose(visit("disagreements"), "right", "judgments three")
         assert numbers(queued(app)["missing"])[0] == 0
         assert coefficient(app, "Kappa")["why"]
         assert queued(app)["empty"]

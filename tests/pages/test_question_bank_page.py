@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.bank import change_draft, drafted_bank, list_drafts, put_draft
+from exam_workbench.bank import change_draft, drafted_bank, list_drafts
 from exam_workbench.grading import make_plan
 from exam_workbench.labels import Policy
 from exam_workbench.records import for_confirming, set_hold_out, source_judgments
@@ -20,17 +20,20 @@ from pages.parts.shared import person
 from tests.made.projects import SPEC, fill, judge, new_project
 from tests.made.refusals import mentions
 from tests.made.screens import (
+    MARKUP,
     QUESTIONS,
     RATINGS,
     RUNS,
+    as_text,
+    boxes,
     check_refused,
     downloads,
     edit,
     edited,
     errors,
     holds,
+    html,
     in_bank,
-    keyed,
     leave,
     named,
     note,
@@ -80,13 +83,6 @@ class TestQuestionBank:
         again = visit("question_bank")
         assert "Who is A?" in texts(again) and unsaved(again) == 1
 
-    def test_partial_labels_are_marked_as_on_changes(self, small: Project) -> None:
-        edit(visit("question_bank"), "What is A?", text="Who is A?")
-        for label, sign in (("best", "≥"), ("mean", "≈")):
-            buttons = visit("question_bank", label=label).button
-            flips = [button.label for button in buttons if (button.key or "").startswith("flip ")]
-            assert flips and all(f"→ {sign} " in one for one in flips), flips
-
     def test_known_and_pending_effects_are_listed_separately(self, small: Project) -> None:
         app = edit(visit("question_bank"), "What is A?", active=False)
         assert not shows(app, "pending")
@@ -94,9 +90,12 @@ class TestQuestionBank:
         app = edit(visit("question_bank", query="q2"), "What is D?", text="Who is D?")
         assert shows(app, "changed-queries", "query q1", "query q2") and shows(app, "pending")
         assert shows(details(app), "reach partial")
+        for label, sign in (("best", "≥"), ("mean", "≈")):
+            buttons = visit("question_bank", query="q2", label=label).button
+            flips = [button.label for button in buttons if (button.key or "").startswith("flip q2 ")]
+            assert flips and all(f"→ {sign} " in one for one in flips), flips
         known = [one.key for one in app.button if (one.key or "").startswith("flip q1 ")]
-        pending = [one.label for one in app.button if (one.key or "").startswith("flip q2 ")]
-        assert known and pending and all("≥" in one for one in pending)
+        assert known
         (folded,) = [one for one in app.expander if "query q1" in one.label]
         assert [one.key for one in folded.button] == known
 
@@ -210,48 +209,29 @@ class TestQuestionBank:
         edit(app, "What is A?", active=False)
         assert not any(row["twin"] for row in rows(app))
 
-    def test_question_is_added_and_saved_with_a_note(self, small: Project) -> None:
+    def test_questions_are_added_and_saved_with_a_note(self, small: Project) -> None:
         app = visit("question_bank")
         for name in ("", "a", "../../q1/a", "0123456789AB", "0123456789abc"):
             act(app, "add", query="q1", name=name)
             assert nothing_to_undo(small)
             assert errors(app) == ["invalid-name"]
-        act(app, "add", query="q1", name="0123456789ab")
-        edit(app, "", text="What is new?")
-        act(app, "save", note="one more")
+        # Questions that are added or typed in together keep their order and text.
+        key = "q1/0123456789ab"
+        typed = {"act": "edit", "id": key, "field": "text", "value": "What is new?", "base": ""}
+        in_bank(app, {"act": "add", "query": "q1", "name": key[3:]}, typed)
+        assert (rows(app)[-1]["id"], rows(app)[-1]["text"], rows(app)[-1]["done"]) == (key, "What is new?", "new")
+        act(app, "add", query="q1", name="000000000001")
+        edit(app, "", text="What is newer?")
+        assert [q.text for q in drafted_bank(small, "ann", "q1")][-2:] == ["What is new?", "What is newer?"]
+        act(app, "save", note="two more")
         newest = bank.list_versions(small)[0]
-        assert (newest.version, newest.note, newest.author, newest.changed) == (2, "one more", "ann", 1)
-        assert [q.text for q in bank.list_questions(small, query_id="q1")][-1] == "What is new?"
+        assert (newest.version, newest.note, newest.author, newest.changed) == (2, "two more", "ann", 2)
+        assert [q.text for q in bank.list_questions(small, query_id="q1")][-2:] == ["What is new?", "What is newer?"]
         assert (holds(app, "bank")["version"], unsaved(app)) == (2, 0)
         app.session_state["more"] = "versions"
         sound(app.run())
         versions = next(table.value for table in app.dataframe if "Note" in table.value)
-        assert versions["Note"].tolist() == ["one more", "made for a test"]
-
-    def test_new_questions_keep_their_order_and_text(self, small: Project) -> None:
-        app = visit("question_bank")
-        for name in ("000000000001", "000000000002"):
-            act(app, "add", query="q1", name=name)
-        first, second = [row["id"] for row in rows(app)[-2:]]
-        for key, text in ((first, "The first?"), (second, "The second?")):
-            act(app, "edit", id=key, field="text", value=text, base="")
-        assert [q.text for q in drafted_bank(small, "ann", "q1")][-2:] == ["The first?", "The second?"]
-        key = "q1/0123456789ab"
-        typed = {"act": "edit", "id": key, "field": "text", "value": "What is new?", "base": ""}
-        in_bank(app, {"act": "add", "query": "q1", "name": key[3:]}, typed)
-        assert [row["id"] for row in rows(app) if row["text"] == "What is new?"] == [key]
-        assert rows(app)[-1]["done"] == "new"
-
-    def test_note_is_optional_and_other_saves_appear(self, small: Project) -> None:
-        app = visit("question_bank")
-        edit(app, "What is A?", text="Who is A?")
-        assert holds(app, "bank")["note"] == "1 reworded in query q1"
-        act(app, "save")
-        assert not app.error
-        assert bank.list_versions(small)[0].note == "1 reworded in query q1"
-        bank.save_version(small, [Question("q1/a", "q1", "Saved elsewhere?")], "from afar", "bob")
-        sound(app.run())
-        assert "Saved elsewhere?" in texts(app)
+        assert versions["Note"].tolist() == ["two more", "made for a test"]
 
     def test_save_error_clears_when_fixed_in_another_window(self, small: Project) -> None:
         app, other = visit("question_bank"), visit("question_bank")
@@ -290,14 +270,6 @@ class TestQuestionBank:
         assert texts(app)[0] == "Who is A?"
         assert list_drafts(small, "bob")["q1/a"].question.text == "Where is A?"
 
-    def test_edit_of_a_question_saved_by_another_person_conflicts(self, small: Project) -> None:
-        app = visit("question_bank")
-        typed = edited(app, "What is A?", text="Who is A?")
-        bank.save_version(small, [replace(QUESTIONS[0], text="Which is A?", weight=1.0)], "theirs", "bob")
-        sound(app.run())
-        in_bank(app, typed)
-        assert holds(app, "bank")["conflicts"] == 1 and keyed(app.button, "theirs")
-
     def test_queries_are_listed_and_opened(self, small: Project) -> None:
         app = visit("question_bank", query="gone")
         assert shows(app, "another-query", "gone")
@@ -323,12 +295,14 @@ class TestQuestionBank:
         assert not shows(app, "another-query") and texts(app) == ["What is Z?"]
 
     def test_history_shows_all_wordings_with_their_versions(self, small: Project) -> None:
-        bank.save_version(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
+        bank.save_version(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], MARKUP, "bob")
         app = act(visit("question_bank"), "dialog", name="history", id="q1/a")
         assert shows(app, "wording 1", "What is A?")
         assert shows(app, "wording 2", "Who is A?")
-        assert any("<del>What</del> <ins>Who</ins> is A" in str(one.proto.body) for one in app.get("html"))
-        assert shows(app, "version 2", "bob", "it is a person", 2)
+        assert "<del>What</del> <ins>Who</ins> is A" in html(app)
+        assert shows(app, "version 2", "bob", 2)
+        (caption,) = boxes(app)["version 2"].caption
+        assert MARKUP in as_text(caption.value)
         assert shows(app, "version 1", "tester", "made for a test", 3)
 
     def test_pasted_questions_arrive_and_an_active_question_is_skipped(self, small: Project) -> None:
@@ -456,19 +430,6 @@ def test_download_asks_for_a_name_first(pair: Project, new_here: None) -> None:
         assert {"download qrels", "download test.qrels"} & set(downloads(app))
 
 
-def test_drafts_of_other_names_are_counted_but_not_shown(pair: Project) -> None:
-    put_draft(pair, "bob", Question("q1/b", "q1", "What is B to Bob?"))
-    app = visit("question_bank")
-    edit(app, "What is A?", text="Who is A?")
-    assert mentions(holds(app, "bank")["others"], "bob") and numbers(holds(app, "bank")["others"]) == [1, 1]
-    app.text_input("author").set_value("bob")
-    sound(app.run())
-    assert texts(app) == ["What is A?", "What is B to Bob?"]
-    assert mentions(holds(app, "bank")["others"], "ann") and numbers(holds(app, "bank")["others"]) == [1, 1]
-    act(app, "discard")
-    assert (list(list_drafts(pair, "ann")), list(list_drafts(pair, "bob"))) == (["q1/a"], [])
-
-
 def test_edit_over_an_unseen_edit_waits_for_a_choice(pair: Project) -> None:
     app = visit("question_bank")
     for takes, kept in (False, "Theirs?"), (True, "Mine?"):
@@ -485,6 +446,21 @@ def test_edit_over_an_unseen_edit_waits_for_a_choice(pair: Project) -> None:
         act(app, "discard")
 
 
+def test_edits_of_another_window_are_shown_before_discarding(pair: Project) -> None:
+    app = visit("question_bank")
+    edit(app, "What is A?", text="Who is A?")
+    # This edit comes from another window of ann.
+    change_draft(pair, "ann", ASKED[1], "text", "Who is B?")
+    act(app, "discard")
+    assert list(list_drafts(pair, "ann")) == ["q1/a", "q1/b"]
+    assert texts(app) == ["Who is A?", "Who is B?"]
+    assert holds(app, "bank")["said"]
+    act(app, "discard")
+    assert list_drafts(pair, "ann") == {}
+    act(app, "undo")
+    assert list(list_drafts(pair, "ann")) == ["q1/a", "q1/b"]
+
+
 def test_edits_in_one_window_never_conflict_and_saving_includes_them(pair: Project) -> None:
     app = visit("question_bank")
     in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "save", "note": ""})
@@ -498,25 +474,9 @@ def test_edits_in_one_window_never_conflict_and_saving_includes_them(pair: Proje
     act(app, "undo")
     edit(app, "Two?", text="Four?")
     assert list_drafts(pair, "ann")["q1/a"].question.text == "Four?"
+    assert holds(app, "bank")["note"] == "1 reworded in query q1"
     act(app, "save")
     assert bank.list_versions(pair)[0].note == "1 reworded in query q1"
-
-
-def test_edits_of_another_window_are_shown_before_discarding(pair: Project) -> None:
-    app = visit("question_bank")
-    change_draft(pair, "ann", ASKED[0], "text", "From elsewhere?")
-    act(app, "look")
-    assert texts(app)[0] == "From elsewhere?"
-    act(app, "discard")
-    assert list_drafts(pair, "ann") == {}
-    edit(app, "What is A?", text="Who is A?")
-    # This edit comes from another window of ann.
-    change_draft(pair, "ann", ASKED[1], "text", "Who is B?")
-    act(app, "discard")
-    assert list(list_drafts(pair, "ann")) == ["q1/a", "q1/b"]
-    assert texts(app) == ["Who is A?", "Who is B?"]
-    assert holds(app, "bank")["said"]
-    act(app, "discard")
-    assert list_drafts(pair, "ann") == {}
-    act(app, "undo")
-    assert list(list_drafts(pair, "ann")) == ["q1/a", "q1/b"]
+    bank.save_version(pair, [Question("q1/a", "q1", "Saved elsewhere?")], "from afar", "bob")
+    sound(app.run())
+    assert texts(app)[0] == "Saved elsewhere?"

@@ -20,7 +20,7 @@ from exam_workbench.records import add_passages, add_queries, begin_freeze, end_
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Question
 from tests.answers.made import put_run
-from tests.made.projects import SPEC, fill, grade, judge, new_project
+from tests.made.projects import SPEC, fill, filled_project, grade, judge, new_project
 from tests.made.screens import (
     boxes,
     downloads,
@@ -71,16 +71,8 @@ def put_two_versions(project: Project) -> None:
     )
 
 
-@pytest.fixture
-def small(project: Project) -> Project:
-    put_one_version(project)
-    return project
-
-
-@pytest.fixture
-def edited(project: Project) -> Project:
-    put_two_versions(project)
-    return project
+small = filled_project(put_one_version)
+edited = filled_project(put_two_versions)
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +133,9 @@ class TestChanges:
         app = visit("changes", from_version="1", to_version="1", to_tau="3")
         assert not shows(app, "partial-labels")
         assert "no-flips" in boxes(app)
+        assert [numbers(note(app, f"state {side}"))[-1] for side in ("from", "to")] == [4, 3], "the min ratings"
+        app = visit("changes", from_version="77", from_grader="nobody", to_tau="9", cause="Magic")
+        assert metric(app, "metric differing") == "2", "unknown values in the URL fall back to the defaults"
 
     def test_gaps_of_an_older_version_do_not_link_to_grading(self, small: Project) -> None:
         first = bank.list_questions(small)[0]
@@ -161,11 +156,6 @@ class TestChanges:
         assert holds(app, "place")["values"]["to-overrides"] == "yes"
         app.query_params["from-overrides"] = "yes"
         assert shows(sound(app.run()), "same-states")
-
-    def test_states_show_their_min_ratings(self, shared: Project) -> None:
-        app = visit("changes", from_version="1", to_version="2", to_tau="3")
-        assert numbers(note(app, "state from"))[-1] == 4
-        assert numbers(note(app, "state to"))[-1] == 3
 
     def test_states_are_changed_in_place(self, shared: Project) -> None:
         app = visit("changes")
@@ -226,16 +216,13 @@ class TestChanges:
         assert (flips(app)["page"], flips(app)["pages"], len(flips(app)["rows"])) == (1, 2, 12)
         assert len(flips(act(app, "page", to=2))["rows"]) == 3
 
-    def test_question_changes_are_shown_as_escaped_differences(self, shared: Project) -> None:
+    def test_changes_of_questions_are_escaped_and_every_run_is_listed(self, shared: Project) -> None:
         app = visit("changes", differs="Questions")
         assert "<del>What is A?</del>" in html(app)
         assert "&lt;" in html(app)
         assert "<b>x</b>" not in html(app)
         assert 1 in numbers(note(app, "moves"))
-
-    def test_leaderboard_changes_list_every_run(self, shared: Project) -> None:
-        app = visit("changes", differs="Leaderboard")
-        table = app.dataframe[0].value.set_index("Run")
+        table = visit("changes", differs="Leaderboard").dataframe[0].value.set_index("Run")
         assert set(table.index) == set(RUNS)
         assert table.loc["z", "Rank change"] in ("", "▲ 1", "▼ 1", "▲ 2", "▼ 2")
 
@@ -249,10 +236,6 @@ class TestChanges:
         bank.save_version(small, [Question("q1/new", "q1", "What is new?")], "one more", "ann")
         app = visit("changes")
         assert "no-flips-so-far" in boxes(app)
-
-    def test_unknown_url_values_fall_back_to_defaults(self, shared: Project) -> None:
-        app = visit("changes", from_version="77", from_grader="nobody", to_tau="9", cause="Magic")
-        assert metric(app, "metric differing") == "2"
 
 
 class TestExport:
@@ -275,7 +258,7 @@ class TestExport:
         offered = downloads(visit("export"))
         endings = [key.rsplit(".", 1)[-1] for key in offered]
         assert endings.count("zip") == 1
-        assert {"jsonl", "csv", "gz", "tsv", "tex"} <= set(endings)
+        assert {"jsonl", "csv", "gz", "tsv", "tex", "html"} <= set(endings)
 
     def test_failed_pairs_and_stale_overrides_are_linked(self, small: Project) -> None:
         labels.add_override(small, "q1/a", "p2", 4, "it names A", "ann")
@@ -302,11 +285,6 @@ class TestExport:
         assert f"bundle of {manifest['publication']}" in downloads(app)
         shown = plain_texts(app)
         assert re.search(r"Bundle: README.txt \([\d.]+ K?B\), .*test\.qrels \(\d+ B\)", shown)
-
-    def test_export_is_recorded_in_activity(self, small: Project) -> None:
-        content = exporting.record_export(small, "ann", "bank", "b.csv", lambda: "text")
-        assert content == b"text"
-        assert list_actions(small).acts[0].said == "exported the question bank as b.csv"
 
 
 class TestActivity:
@@ -384,13 +362,9 @@ def test_freezes_are_compared_down_to_passages(project: Project) -> None:
     assert re.findall(r'class="differs">\D+(\d)\D*</span>', other) == ["2", "1", "2", "1"]
     same = visit("changes", freeze_from="tuesday", freeze_to="tuesday")
     assert shows(same, "same-freezes")
-
-
-def test_single_freeze_is_not_compared(project: Project) -> None:
-    put_freezes(project)
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM freezes WHERE name = 'monday'")
-    assert shows(visit("changes", freeze_to="tuesday"), "nothing-graded")
+    assert shows(visit("changes", freeze_to="tuesday"), "nothing-graded"), "a single freeze is not compared"
 
 
 def judgments(path: Path) -> list[tuple[str, int]]:
