@@ -83,13 +83,9 @@ def test_settings_without_effect_are_disabled_with_explanation(shared: Project) 
     assert not named(visit("question_bank").selectbox, "measure").disabled
 
 
-def test_unsupported_measure_is_named_and_replaced_by_default(shared: Project) -> None:
-    app = visit("question_bank", measure="n-EXAM@20")
-    assert shows(app, "other-measure", "n-EXAM@20", "nDCG@10")
-    assert not app.error
-
-
 def test_settings_carry_over_and_outdated_address_resets_none(shared: Project) -> None:
+    app = choose(visit("leaderboard", view="All boards"), "tau", 2)
+    assert (app.query_params["tau"], app.query_params["view"]) == ("2", "All boards")
     app = choose(visit("passages", measure="AP"), "tau", 2)
     menu = {element.proto.page: element.proto.query_string for element in app.sidebar.get("page_link")}
     assert set(menu["export"].split("&")) == {"project=test", "tau=2", "measure=AP"}
@@ -120,14 +116,11 @@ def test_address_names_project_without_history_step(shared: Project) -> None:
 
 
 def test_invalid_parameters_in_address_fall_back_to_defaults(shared: Project) -> None:
+    app = visit("question_bank", measure="n-EXAM@20")
+    assert shows(app, "other-measure", "n-EXAM@20", "nDCG@10")
+    assert not app.error
     app = visit("passages", tau="9", label="nothing", relevant="x", grader="none", cutoff="0")
     assert shows(app, "looking", "test grader", "nDCG@10") and numbers(note(app, "looking").splitlines()[0])[0] == 4
-
-
-def test_address_keeps_view_and_shared_setting(shared: Project) -> None:
-    app = choose(visit("leaderboard", view="All boards"), "tau", 2)
-    assert (app.query_params["tau"], app.query_params["view"]) == ("2", "All boards")
-    assert numbers(note(app, "looking").splitlines()[0])[0] == 2
 
 
 def test_automatic_change_of_default_grader_is_announced(project: Project) -> None:
@@ -165,24 +158,14 @@ def test_link_sets_rating_rule(project: Project) -> None:
     for wrong in "expected:2,1", "expected:1,2", "mean":
         app = visit("export", rating=wrong)
         assert app.selectbox("rating").value == "written" and shows(app, "no-such-rating", wrong)
-
-
-def test_changes_screen_uses_rating_rule_from_link(project: Project) -> None:
-    asked = [Question(f"q1/{letter}", "q1", f"What is {letter}?") for letter in "AB"]
-    fill(project, asked[:1], {("What is A?", "p1"): 5}, {"run": {"q1": ["p1"]}})
-    bank.save_version(project, asked[1:], "", "ann")
+    # The Changes screen uses the rule as well.
+    bank.save_version(project, [Question("q1/b", "q1", "What is B?")], "", "ann")
     grade(project, {("What is B?", "p1"): 5}, SPEC)
     with project.transaction() as cursor:
-        cursor.execute("UPDATE grades SET distribution = [.5, 0, 0, 0, 0, .5]")
-        cursor.execute(
-            "UPDATE grades SET distribution = [0, 0, 0, 0, 0, 1] WHERE question_text_key ="
-            " (SELECT text_key FROM question_texts WHERE text = 'What is B?')"
-        )
-    differing = {
-        rule: metric(visit("changes", from_version="1", to_version="2", rating=rule), "metric differing")
-        for rule in ("written", "expected")
-    }
-    assert differing == {"written": "0", "expected": "1"}
+        cursor.execute("UPDATE grades SET distribution = [0, 0, 0, 0, 0, 1] WHERE distribution IS NULL")
+    for rule, differing in ("written", "0"), ("expected", "1"):
+        app = visit("changes", from_version="1", to_version="2", rating=rule)
+        assert metric(app, "metric differing") == differing, rule
 
 
 def test_embedding_grader_accepts_cut_points_from_link(project: Project) -> None:
@@ -202,19 +185,17 @@ def parts(app: AppTest) -> list[tuple[str, list[float]]]:
     return [(one.proto.page, numbers(one.proto.label)) for one in found]
 
 
-@pytest.mark.parametrize("screen", ["home", "leaderboard", "export"])
-def test_three_screens_show_same_readiness(shared: Project, screen: str) -> None:
+def test_three_screens_show_same_readiness(shared: Project) -> None:
     found = board_readiness(shared, Policy(), "nDCG@10")
     expected = [("grading", [94, 10]), ("disagreements", [found.disagreements]), ("audit", []), ("changes", [1])]
-    if screen == "leaderboard":
-        # The summary sentence above the line already has the graded share and the audit.
-        assert parts(visit(screen)) == [expected[1], expected[3]]
-        return
-    assert parts(visit(screen)) == expected
+    # On the leaderboard, the summary sentence above the line already has the graded share and the audit.
+    assert parts(visit("leaderboard")) == [expected[1], expected[3]]
     # The measure in the address determines which pairs count.
-    (graded, *_) = parts(visit(screen, measure="P@1"))
     only = board_readiness(shared, Policy(), "P@1")
-    assert graded == ("grading", [int(only.graded.strip("%")), 1])
+    for screen in "home", "export":
+        assert parts(visit(screen)) == expected, screen
+        (graded, *_) = parts(visit(screen, measure="P@1"))
+        assert graded == ("grading", [int(only.graded.strip("%")), 1]), screen
 
 
 def test_publication_has_readiness_and_barely_graded_leaderboard_is_grey(small: Project) -> None:
@@ -240,20 +221,15 @@ OLD = (
 """Screens that had their own menu entry once and that old links still name."""
 
 
-def test_menu_has_eleven_entries_and_screens_of_old_links_exist() -> None:
+def test_menu_has_eleven_entries_and_links_to_their_first_screens(shared: Project) -> None:
     assert len(MENU) == 11 and set(OLD) <= set(SCREENS)
-
-
-def test_menu_entry_links_to_its_first_screen_from_others(shared: Project) -> None:
+    icon, screens = MENU[entry_of("people")]
+    assert (icon, list(screens)) == (":material/settings:", ["people", "activity"])
     app = visit("audit")
     linked = [element.proto.page for element in app.sidebar.get("page_link")]
     assert "leaderboard" in linked and "audit" not in linked
     assert [element.proto.page for element in boxes(app)["menu-here"].get("page_link")] == ["leaderboard"]
-
-
-def test_people_and_activity_have_gear_and_unused_parts_are_folded(shared: Project) -> None:
-    icon, screens = MENU[entry_of("people")]
-    assert (icon, list(screens)) == (":material/settings:", ["people", "activity"])
+    # Unused parts are folded.
     folded = boxes(visit("home"))["menu-more"].get("page_link")
     assert [entry_of(link.proto.page) for link in folded] == ["Exams", "Answers"]
 
@@ -262,17 +238,21 @@ PAGES = Path(__file__).resolve().parents[2] / "pages"
 MAY_BE_EMPTY = ("segmented_control", "pills")
 
 
+def _calls(pattern: str) -> Iterator[tuple[ast.Module, ast.Call]]:
+    """Yield every call in the files of the screens, with its module."""
+    for file in sorted(PAGES.glob(pattern)):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        yield from ((tree, node) for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
 def _controls() -> list[tuple[str, bool]]:
     """Return the fixed key of every widget on the screens, and whether the widget may be empty."""
     found = []
-    for file in sorted(PAGES.glob("*.py")):
-        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-                continue
-            given = {keyword.arg: keyword.value for keyword in call.keywords}
-            key = given.get("key")
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                found.append((key.value, call.func.attr in MAY_BE_EMPTY and "required" not in given))
+    for _, call in _calls("*.py"):
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        key = given.get("key")
+        if isinstance(call.func, ast.Attribute) and isinstance(key, ast.Constant) and isinstance(key.value, str):
+            found.append((key.value, call.func.attr in MAY_BE_EMPTY and "required" not in given))
     return found
 
 
@@ -287,25 +267,16 @@ def test_widget_that_may_be_empty_has_unique_key() -> None:
 def _components() -> list[str]:
     """Return the fixed keys of our components: the second argument of `draw`, the first of `pending_actions`."""
     found = []
-    for file in sorted(PAGES.rglob("*.py")):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        named = {
-            target.id: node.value
-            for node in tree.body
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        }
-        for call in ast.walk(tree):
-            if not isinstance(call, ast.Call):
-                continue
-            at = {"components.draw": 1, "actions.pending_actions": 0}.get(ast.unparse(call.func))
-            if at is None:
-                continue
-            given = call.args[at]
-            key = named.get(given.id) if isinstance(given, ast.Name) else given
-            if isinstance(key, ast.Constant):
-                found.append(str(key.value))
+    for tree, call in _calls("**/*.py"):
+        at = {"components.draw": 1, "actions.pending_actions": 0}.get(ast.unparse(call.func))
+        if at is None:
+            continue
+        key: ast.AST | None = call.args[at]
+        if isinstance(key, ast.Name):
+            assigned = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
+            key = assigned.get(key.id)
+        if isinstance(key, ast.Constant):
+            found.append(str(key.value))
     return found
 
 

@@ -199,16 +199,6 @@ class TestSettingUp:
         named(app.get("button_group"), "setup place").set_value("embedding")
         assert sound(app.run()).selectbox("setup").value == "embedding"
 
-    def test_local_grader_is_set_up_and_saved_by_name(self, asked: Project, tiny_t5: Path) -> None:
-        app = choose(visit("grading"), "setup", "Self-rating")
-        choose(app, "model", str(tiny_t5))
-        enter(app, "dtype", "float32")
-        press(enter(app, "setup name", "our tiny one"), "setup save")
-        (kept,) = named_graders(asked)
-        assert (kept.name, kept.kind, kept.author) == ("our tiny one", "self-rating", "ann")
-        assert kept.parameters == {"back_end": "transformers", "model": str(tiny_t5), "dtype": "float32"}
-        assert app.selectbox("setup").value == "saved:our tiny one"
-
     def test_link_opens_saved_grader_which_can_be_removed(self, asked: Project) -> None:
         parameters = {
             "back_end": "openai",
@@ -251,20 +241,18 @@ class TestSettingUp:
         assert named(app.selectbox, "prompt").value == "self-rating-chat"
         assert named(app.checkbox, "fence").value
         assert shows(app, "name-model")
-
-    def test_every_kind_of_grader_has_working_form(self, small: Project) -> None:
-        for method in "answer", "extractive", "choice", "direct":
-            app = kind(GRADERS[method].title)
-            assert not app.error, method
-            assert metric(app, "metric needed") if method == "direct" else shows(app, "nothing-to-grade")
-
-    def test_multiple_choice_at_endpoint_is_by_letter(self, shared: Project) -> None:
         app = kind("Multiple choice")
         assert named(app.selectbox, "prompt").value == "choice-likelihood"
         choose(app, "back_end", "Endpoint")
         assert named(app.selectbox, "by").value == "letter"
         assert len(named(app.selectbox, "by").options) == 1
         assert named(app.selectbox, "prompt").options == ["choice"]
+
+    def test_every_kind_of_grader_has_working_form(self, small: Project) -> None:
+        for method in "answer", "extractive", "choice", "direct":
+            app = kind(GRADERS[method].title)
+            assert not app.error, method
+            assert metric(app, "metric needed") if method == "direct" else shows(app, "nothing-to-grade")
 
 
 class TestKeys:
@@ -287,9 +275,12 @@ class TestKeys:
 
     def test_typed_key_is_kept_for_session_and_never_stored(self, asked: Project) -> None:
         with EndpointServer() as server:
-            app = choose(typed(server), "key", "open-sesame")
+            app = enter(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
+            # The key is typed right after the address, before the screen is redrawn.
+            choose(enter(app, "base_url", server.url), "key", "open-sesame")
             assert named(app.text_input, "key").value == "", "the key must not be sent back to the browser"
             assert shows(app, "key typed", "127.0.0.1")
+            assert shows(typed(server), "key needless"), "another session must not have the key"
             app = ended(press(app, "grade"), asked)
             press(app, "ask")
             press(app, "forget")
@@ -404,7 +395,7 @@ class TestJobs:
             assert numbers(note(app, "job done"))[:3] == [3, 1, 1]
             assert "I cannot help with that" in "\n".join(codes(app))
             table = next(table.value for table in app.dataframe if "State" in table.value)
-            assert table[["State", "Graded", "Failed"]].values.tolist() == [["done", 3, 1]]
+            assert table[["State", "Graded", "Failed", "Started by"]].values.tolist() == [["done", 3, 1, "ann"]]
             (kept,) = named_graders(asked)
             assert kept.parameters["base_url"] == server.url
             assert shows(app, "failed", "I cannot help with that")
@@ -414,6 +405,7 @@ class TestJobs:
             assert len(server.seen) == before + 1
         assert metric(app, "metric failed") == "0"
         assert metric(app, "metric known") == str(PAIRS)
+        assert shows(app, "all-graded") and "leaderboard" in links(app)
 
     def test_job_of_another_grader_links_to_comparison_of_labels(self, asked: Project) -> None:
         grade(asked, {(QUESTIONS[0].shown_text, "p1"): 4})
@@ -438,6 +430,12 @@ class TestJobs:
                 server.go_on.wait(0.01)
             sound(app.run())
             assert app.dataframe[0].value["State"].tolist() == ["paused"]
+            while not job.progress.total:
+                server.go_on.wait(0.01)
+            # Other screens show the job, but offer no button to cancel it.
+            bank = visit("question_bank")
+            assert not keyed(bank.button, "cancel job") and "grading" in links(bank)
+            assert numbers("".join(bar.proto.text for bar in visit("leaderboard").get("progress"))) == [0, PAIRS]
             named(app.number_input, "calls in flight now").set_value(4)
             sound(app.run())
             assert job.control.concurrency == 4
@@ -446,18 +444,6 @@ class TestJobs:
             server.go_on.set()
             app = ended(app, asked)
         assert numbers(note(app, "job done"))[:2] == [PAIRS, 0]
-
-    def test_question_bank_links_to_job_without_offering_to_cancel_it(self, asked: Project) -> None:
-        with Held() as server:
-            press(choose(endpoint(asked, server), "plan flying", 1), "grade")
-            started(asked).control.pause()
-            while not started(asked).progress.total:
-                server.go_on.wait(0.01)
-            app = visit("question_bank")
-            assert not keyed(app.button, "cancel job")
-            assert "grading" in links(app)
-            assert numbers("".join(bar.proto.text for bar in visit("leaderboard").get("progress"))) == [0, PAIRS]
-            server.go_on.set()
 
     def test_running_job_shows_error_of_endpoint(self, asked: Project) -> None:
         with EndpointServer(lambda seen: status(500, "out of memory")) as server:
@@ -637,21 +623,21 @@ class TestPrices:
         assert model_prices(asked) == {"old": Price(7.5, 2), "new": Price(0.5, 1.5)}
 
 
-PAIR = ([Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
-
-
 def kept(app: AppTest, project: Project) -> dict[str, object]:
     """Save the grader and return its stored parameters."""
     press(enter(app, "setup name", "mine"), "setup save")
     (found,) = named_graders(project)
+    assert (found.name, found.author, app.selectbox("setup").value) == ("mine", "ann", "saved:mine")
     return found.parameters
 
 
-def test_settings_of_each_kind_of_grader_are_saved(project: Project) -> None:
-    fill(project, *PAIR)
-    app = enter(kind("Self-rating"), "num_beams", 5)
-    enter(app, "cue", "Score:")
-    assert kept(app, project) == {"back_end": "transformers", "num_beams": 5, "cue": "Score:"}
+def test_settings_of_each_kind_of_grader_are_saved(project: Project, tiny_t5: Path) -> None:
+    fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+    app = choose(choose(visit("grading"), "setup", "Self-rating"), "model", str(tiny_t5))
+    for name, value in {"dtype": "float32", "num_beams": 5, "cue": "Score:"}.items():
+        enter(app, name, value)
+    chosen = {"model": str(tiny_t5), "dtype": "float32", "num_beams": 5, "cue": "Score:"}
+    assert kept(app, project) == {"back_end": "transformers"} | chosen
     app = choose(kind("Self-rating"), "back_end", "Endpoint")
     choose(app, "model", "base")
     enter(app, "api", "Plain completions")

@@ -13,14 +13,12 @@ from exam_workbench import bank
 from exam_workbench.exchange import exporting
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Scope, make_plan
-from exam_workbench.jobs import current_job, find_jobs
 from exam_workbench.labels import Policy, basis, list_labels
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, grade, judge, new_project, set_patience
 from tests.made.screens import (
-    DEADLINE,
     MARKED,
     MARKUP,
     QUESTIONS,
@@ -34,8 +32,6 @@ from tests.made.screens import (
     links,
     metric,
     named,
-    note,
-    numbers,
     press,
     said,
     shows,
@@ -105,22 +101,6 @@ class TestGrading:
         with small.transaction() as cursor:
             set_pool_depth(cursor, 1, "ann")
         sound(app.run())
-
-    def test_background_grading_completes(self, project: Project) -> None:
-        fill(project, QUESTIONS, {}, RUNS)
-        app = press(visit("grading"), "grade")
-        job = current_job(project)
-        assert job is not None
-        assert job.wait(DEADLINE)
-        sound(app.run())
-        assert numbers(note(app, "job done"))[:2] == [18, 0]
-        assert shows(app, "all-graded")
-        assert metric(app, "metric known") == "18"
-        table = next(table.value for table in app.dataframe if "State" in table.value)
-        assert table[["State", "Graded", "Failed", "Started by"]].values.tolist() == [["done", 18, 0, "ann"]]
-        assert [(j.state, j.done) for j in find_jobs(project)] == [("done", 18)]
-        assert "leaderboard" in links(app)
-        assert board(visit("leaderboard"))["Score"].notna().all()
 
 
 class TestExport:

@@ -12,17 +12,17 @@ import pytest
 from click.testing import CliRunner
 
 from exam_workbench.cli import cli
-from exam_workbench.exams import ExamRequest, Plan, add_student, start_sitting
+from exam_workbench.exams import Plan, add_student
 from exam_workbench.grading import Request, start_job
 from exam_workbench.jobs import _job_run as job_run, find_jobs
 from exam_workbench.store import open_project
 from pages.parts.shared import ui
-from pages.parts.shared.job_progress import describe_state, standing_still
+from pages.parts.shared.job_progress import describe_state
 from pages.parts.shared.ui import escape
 from tests.grading.test_elsewhere import QUESTIONS, RUNS, rater
 from tests.grading.test_grading import HashGrader
 from tests.made.endpoint_calls import until
-from tests.made.exams import put_exam, sittings
+from tests.made.exams import put_exam
 from tests.made.projects import file_of, fill
 from tests.made.refusals import failed
 from tests.made.screens import numbers, visit
@@ -86,20 +86,6 @@ def test_job_without_results_shows_its_silent_time(tmp_path: Path, monkeypatch: 
     job.control.resume()
     go_on.set()
     assert job.wait(30) and find_jobs(project)[0].request["paused_seconds"] > 0
-    project.close()
-
-
-def test_waiting_exam_job_can_be_paused_and_cancelled(tmp_path: Path) -> None:
-    project = open_project(with_student(made(tmp_path)))
-    sitting = start_sitting(project, ExamRequest(), "ann")
-    until(lambda: sitting.control.awaited or sitting.over)
-    assert len(times(waiting := standing_still(sitting.control))) == 2
-    sitting.control.pause()
-    paused = standing_still(sitting.control)
-    assert [state for _, state, _ in sittings(project)] == ["paused"]
-    sitting.control.cancel()
-    assert len({waiting, paused, standing_still(sitting.control)}) == 3 and not times(paused)
-    assert sitting.wait(60) and sitting.ended["remote"].state == "cancelled"
     project.close()
 
 
