@@ -75,14 +75,6 @@ def test_direct_grader_has_own_scale_and_no_question_statistics(project: Project
     assert [numbers(box.label)[-2:] for box in visit("export").checkbox if box.key == "binary"] == [[3, 0]]
 
 
-def test_settings_without_effect_are_disabled_with_explanation(shared: Project) -> None:
-    app = visit("disagreements")
-    assert not named(app.selectbox, "tau").disabled
-    assert named(app.selectbox, "measure").disabled
-    assert named(app.selectbox, "measure").help.startswith(scoring_settings.NO_EFFECT)
-    assert not named(visit("question_bank").selectbox, "measure").disabled
-
-
 def test_settings_carry_over_and_outdated_address_resets_none(shared: Project) -> None:
     app = choose(visit("leaderboard", view="All boards"), "tau", 2)
     assert (app.query_params["tau"], app.query_params["view"]) == ("2", "All boards")
@@ -135,9 +127,15 @@ def test_automatic_change_of_default_grader_is_announced(project: Project) -> No
     assert not shows(visit("home", grader="nearness"), "succeeded")
 
 
-def test_folded_widgets_have_chosen_values_as_defaults(shared: Project) -> None:
+def test_widgets_have_chosen_values_as_defaults_or_no_effect(shared: Project) -> None:
     """A browser that first draws a widget long after its value was sent shows the default."""
+    app = visit("disagreements")
+    assert not named(app.selectbox, "tau").disabled
+    # Settings without an effect are disabled, with an explanation.
+    assert named(app.selectbox, "measure").disabled
+    assert named(app.selectbox, "measure").help.startswith(scoring_settings.NO_EFFECT)
     app = visit("question_bank", cutoff="7", tau="2", measure="P@7", label="Weighted mean")
+    assert not named(app.selectbox, "measure").disabled
     app = sound(app.run())
     assert named(app.checkbox, "weights").proto.default is True
     assert named(app.number_input, "cutoff").proto.default == 7

@@ -229,7 +229,12 @@ class TestSettingUp:
         assert not shows(app, "another-grader")
         assert shows(choose(app, "setup", "embedding"), "another-grader", grader.spec.name)
 
-    def test_back_ends_have_own_defaults_and_unknown_device_is_refused(self, shared: Project) -> None:
+    def test_back_ends_have_own_defaults_and_unusable_settings_are_refused(
+        self, shared: Project, tmp_path: Path
+    ) -> None:
+        (tmp_path / "hollow").mkdir()
+        app = choose(kind("Self-rating"), "model", str(tmp_path / "hollow"))
+        check_refused(app, "model-unusable", str(tmp_path / "hollow"))
         app = kind("Self-rating")
         assert named(app.selectbox, "prompt").value == "self-rating"
         assert not named(app.checkbox, "fence").value
@@ -350,16 +355,6 @@ class TestAskingOneQuestion:
         here = said(model=str(tiny_t5))
         assert mentions(here, "14:03:05") and "http" not in here
 
-    def test_unusable_model_is_refused(self, shared: Project, tmp_path: Path) -> None:
-        (tmp_path / "hollow").mkdir()
-        app = choose(kind("Self-rating"), "model", str(tmp_path / "hollow"))
-        check_refused(app, "model-unusable", str(tmp_path / "hollow"))
-
-
-class TestPlan:
-    def test_short_estimate_does_not_show_zero_seconds(self) -> None:
-        assert [numbers(ui.as_estimate(seconds)) for seconds in (0.2, 1.6, 200)] == [[], [2], [3]]
-
     def test_plan_shows_costs_and_left_out_questions(self, shared: Project, tiny_t5: Path) -> None:
         app = choose(kind("Self-rating"), "model", str(tiny_t5))
         assert metric(app, "metric to grade") == str(PAIRS)
@@ -369,6 +364,8 @@ class TestPlan:
         )
         assert metric(app, "metric cost") == "–"
         assert numbers(note(app, "left-out")) == [1, 1]
+        # A short estimate does not show zero seconds.
+        assert [numbers(ui.as_estimate(seconds)) for seconds in (0.2, 1.6, 200)] == [[], [2], [3]]
         elsewhere = choose(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
         assert metric(elsewhere, "metric tokens read").startswith("≈")
 
@@ -513,16 +510,15 @@ class TestJobs:
         assert numbers(note(app, "job-used"))[:2] == [2, 2]
         assert metric(app, "metric to grade") == str(PAIRS - 2)
 
-    def test_failed_job_shows_endpoint(self, asked: Project) -> None:
-        app = enter(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
-        choose(app, "base_url", "https://mine.example/v1")
-        app = ended(press(app, "grade"), asked)
-        assert shows(app, "job failed", "mine.example")
-
-    def test_second_job_is_refused(self, asked: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_failed_job_shows_endpoint_and_second_is_refused(
+        self, asked: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def refused(*_: Any) -> None:
             raise GradingError("job-running", "Running.", "Wait.")
 
+        app = enter(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
+        choose(app, "base_url", "https://mine.example/v1")
+        assert shows(ended(press(app, "grade"), asked), "job failed", "mine.example")
         monkeypatch.setattr("exam_workbench.grading.start_job", refused)
         app = press(visit("grading"), "grade")
         check_refused(app, "job-running")

@@ -151,20 +151,16 @@ def test_cell_shows_both_leaderboards_and_links_to_the_screen(shared: Project) -
     chosen = {box.key: box.value for box in app.selectbox}
     assert (chosen["tau"], chosen["label"], chosen["measure"]) == (3, "max", "AP")
 
+    app = visit("measures", ratings=["1"])
+    detail = opened(select(app, table(app)["Method"].index(MARKUP), 0))
+    assert numbers(detail["undefined"])[0] == 3, "an undefined cell gives its reason"
+    assert MARKUP in detail["title"]
     app = select(select(visit("measures", ratings=["3"], cell="0,0"), 0, 1), 0, 1)
     assert opened(app)["place"] == [0, 1]
     assert opened(tell(app, "agreements", "pick", [])) is None
     for cell in "99,0", "x", "-1,0", "1":
         assert opened(visit("measures", cell=cell)) is None, cell
     assert errors(visit("measures", measures=["nonsense"])) == ["unknown-measure"]
-
-
-def test_undefined_cell_gives_its_reason(shared: Project) -> None:
-    app = visit("measures", ratings=["1"])
-    row = table(app)["Method"].index(MARKUP)
-    detail = opened(select(app, row, 0))
-    assert numbers(detail["undefined"])[0] == 3
-    assert MARKUP in detail["title"]
 
 
 def test_heat_map_keeps_values_and_intervals_are_optional(shared: Project) -> None:

@@ -396,7 +396,7 @@ def give_name(app: AppTest, name: str) -> AppTest:
 READ = ("home", "question_bank", "grading", "passages", "leaderboard", "disagreements", "changes", "export", "activity")
 
 
-def test_reading_needs_no_name_and_records_nothing(pair: Project, new_here: None) -> None:
+def test_downloads_need_a_name_but_reading_does_not(pair: Project, new_here: None) -> None:
     before = pair.value("SELECT count(*) FROM activity")
     for screen in READ:
         app = visit(screen)
@@ -404,6 +404,14 @@ def test_reading_needs_no_name_and_records_nothing(pair: Project, new_here: None
         assert app.text_input("name given").value == "ann", screen
         assert shows(app, "about-names") and not app.error, screen
         assert pair.value("SELECT count(*) FROM activity") == before, screen
+    # A download asks for a name first.
+    for screen in ("home", "export"):
+        app = visit(screen)
+        assert not {"download qrels", "download test.qrels"} & set(downloads(app))
+        press(app, "name for test.qrels")
+        assert shows(app, "not-done-yet")
+        give_name(app, "zoe")
+        assert {"download qrels", "download test.qrels"} & set(downloads(app))
 
 
 def test_first_action_asks_for_a_name_and_is_not_done(pair: Project, new_here: None) -> None:
@@ -418,16 +426,6 @@ def test_first_action_asks_for_a_name_and_is_not_done(pair: Project, new_here: N
     assert not holds(app, "questions")["readonly"]
     act(app, "add", query="q1", name="0123456789ab")
     assert len(list_drafts(pair, "zoe")) == 1
-
-
-def test_download_asks_for_a_name_first(pair: Project, new_here: None) -> None:
-    for screen in ("home", "export"):
-        app = visit(screen)
-        assert not {"download qrels", "download test.qrels"} & set(downloads(app))
-        press(app, "name for test.qrels")
-        assert shows(app, "not-done-yet")
-        give_name(app, "zoe")
-        assert {"download qrels", "download test.qrels"} & set(downloads(app))
 
 
 def test_edit_over_an_unseen_edit_waits_for_a_choice(pair: Project) -> None:
