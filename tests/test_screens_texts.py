@@ -9,7 +9,7 @@ from pathlib import Path
 
 PAGES = Path(__file__).with_name("pages")
 BY_WORDS = ("get_by_text", "get_by_label", "get_by_placeholder", "get_by_title", "get_by_alt_text")
-BY_KEY = ("press", "choose", "enter", "named", "metric", "keyed", "button", "field", "choose_option")
+BY_KEY = ("press", "choose", "enter", "named", "metric", "keyed", "button", "field")
 SHOWN = re.compile(r"\bsaid\(|\bwords\(|as_text\(|\.label\b|\.(error|warning|info|success|toast|caption|markdown)\b")
 SENTENCE = re.compile(r"[A-Za-z’']+[,:]? [a-z]{2,}|^[A-Z][a-z]+\b")
 LEFT: dict[str, int] = {

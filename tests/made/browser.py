@@ -181,15 +181,6 @@ def come_to_the_front(page: Page) -> None:
     page.evaluate("window.dispatchEvent(new Event('focus'))")
 
 
-def bring_into_view(thing: Locator) -> None:
-    """Scroll to an element, and wait until the page has handled the scroll event.
-
-    A list closes when the page scrolls, so a list that is opened too early would close again.
-    """
-    thing.scroll_into_view_if_needed()
-    thing.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
 def button(page: Page | Locator, key: str) -> Locator:
     """Return the button with a key, one of our own or of Streamlit."""
     return page.locator(f'button[data-key="{key}"], .{css_class(key)} button')
@@ -230,15 +221,6 @@ def go_to(page: Page, screen: str) -> None:
         tab.click()
     expect(heading(page, screen)).to_be_visible()
     ready(page)
-
-
-def choose_option(page: Page, key: str, option: str | int) -> None:
-    """Choose an option of the list with a key, by name or by index."""
-    box = page.locator(f".{css_class(key)} [role=combobox]")
-    bring_into_view(box)
-    box.click()
-    options = page.get_by_role("option")
-    (options.nth(option) if isinstance(option, int) else page.get_by_role("option", name=option, exact=True)).click()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,23 +40,7 @@ VIEWS = {
 """Views with kinds of elements that the first view of their screen lacks."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """An element of a screen that breaks a rule."""
-
-    screen: str
-    theme: str
-    rule: str
-    element: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.screen} ({self.theme}): {self.rule}: {self.element}\n    {self.why}"
-
-
-def found(
-    page: Page, screen: str, theme: str, part: Mapping[str, Any], options: Mapping[str, Any]
-) -> Iterator[Finding]:
+def found(page: Page, screen: str, theme: str, part: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[str]:
     """Yield the serious violations that axe-core finds now on a page or a part of it."""
     asked = [part, {"resultTypes": ["violations"], **options}]
     for broken in page.evaluate("async (asked) => (await axe.run(...asked)).violations", asked):
@@ -64,15 +48,15 @@ def found(
             continue
         for node in broken["nodes"]:
             why = " ".join(node["failureSummary"].split())
-            yield Finding(screen, theme, f"{broken['id']} ({broken['help']})", node["html"][:200], why)
+            yield f"{screen} ({theme}): {broken['id']} ({broken['help']}): {node['html'][:200]}\n    {why}"
 
 
-def held(page: Page, screen: str, theme: str, part: Mapping[str, Any], options: Mapping[str, Any]) -> list[Finding]:
+def held(page: Page, screen: str, theme: str, part: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
     """Return the violations that remain after repeated checks.
 
     A page that Streamlit redraws during a check is faded; real violations appear in every check.
     """
-    findings: list[Finding] = []
+    findings: list[str] = []
     for _ in range(LOOKS):
         ready(page)
         findings = list(found(page, screen, theme, part, options))
@@ -116,7 +100,7 @@ def test_no_screen_has_serious_axe_violations(projects: Path, server: Server, ch
     file_of(put_all_sorts).write(projects / "access.duckdb")
     page, here, there = chromium_page, "light", "dark"
     page.emulate_media(color_scheme="light")
-    findings: list[Finding] = []
+    findings: list[str] = []
     for at, name in enumerate(SCREENS):
         address = f"/{'' if name == 'home' else name}?project=access"
         if at == 0:
@@ -141,4 +125,4 @@ def test_no_screen_has_serious_axe_violations(projects: Path, server: Server, ch
             # The next view opens in the current theme, because each theme switch redraws the whole page.
             here, there = there, here
     page.emulate_media(color_scheme="light")
-    assert not findings, "\n".join(map(str, findings))
+    assert not findings, "\n".join(findings)

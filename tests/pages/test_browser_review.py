@@ -1,9 +1,7 @@
-"""From a disagreement to better qrels, hostile passages, blind judging and safe CSV files, in a real browser."""
+"""From a disagreement to better qrels, hostile passages and blind judging, in a real browser."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -19,13 +17,13 @@ from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, add_override, leaderboard, withdraw_by_key
-from exam_workbench.records import add_passages, add_queries, refresh_pool, stage_judgments, write_judgments, write_runs
+from exam_workbench.records import add_passages, add_queries, refresh_pool, write_runs
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.review import Judgments, Labels, case_of, list_disagreements, settle_by_dispute, side_agreement
 from exam_workbench.store import Project, open_project
-from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
+from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
 from tests.made.browser import Server, button, follow, go_to, heading, note, ready, visit
-from tests.made.projects import new_project
+from tests.made.projects import judge, new_project
 
 pytestmark = pytest.mark.browser
 
@@ -82,34 +80,20 @@ def fill(
     bank.save_version(project, questions, "the first bank", "maker")
 
 
-def judge(project: Project, judgments: list[Judgment]) -> None:
-    """Write judgments of assessors."""
-    with project.transaction() as cursor:
-        stage_judgments(cursor, judgments)
-        write_judgments(cursor, "assessors")
-        refresh_pool(cursor)
-
-
-@pytest.fixture
-def bees(projects: Path) -> Path:
-    """A graded project in which label and judgment disagree on one passage."""
-    return graded(projects / "bees.duckdb")
-
-
 def graded(path: Path) -> Path:
     """Make a graded project in which label and judgment disagree on one passage."""
     project = new_project(path)
     fill(project, QUERIES, PASSAGES, BANK, RUNS)
-    judge(project, [Judgment(passage.split("-")[0], passage, value) for passage, value in JUDGED.items()])
+    judge(project, {(passage.split("-")[0], passage): value for passage, value in JUDGED.items()})
     assert run_job(project, make_grader("embedding", {}), Request(), "maker").state == "done"
     project.close()
     return path
 
 
 @pytest.fixture
-def twin(bees: Path, tmp_path: Path) -> Iterator[Project]:
+def twin(projects: Path, tmp_path: Path) -> Iterator[Project]:
     """A copy in which core alone repeats the organizer's actions: the expected results of the screens."""
-    project = open_project(Path(shutil.copy(bees, tmp_path / "twin.duckdb")))
+    project = open_project(Path(shutil.copy(graded(projects / "bees.duckdb"), tmp_path / "twin.duckdb")))
     yield project
     project.close()
 
@@ -118,11 +102,6 @@ def twin(bees: Path, tmp_path: Path) -> Iterator[Project]:
 def page(chromium_page: Page) -> Page:
     """A tab in a browser that has visited the app before."""
     return chromium_page
-
-
-def metric(page: Page, key: str) -> Locator:
-    """Return the number in the container with this key."""
-    return page.locator(f".st-key-metric-{key}").get_by_test_id("stMetricValue")
 
 
 def merged_kappa(twin: Project) -> str:
@@ -269,7 +248,7 @@ def test_organizer_gets_from_disagreement_to_better_qrels(
     page.locator(".st-key-just-saved a[href*=grading]").click()
     expect(heading(page, "grading")).to_be_visible()
     ready(page)
-    expect(metric(page, "to-grade")).to_have_text("4")
+    expect(page.locator(".st-key-metric-to-grade").get_by_test_id("stMetricValue")).to_have_text("4")
     button(page, "grade").click()
     expect(note(page, "job done", "4 0")).to_be_visible()
 
@@ -284,40 +263,6 @@ def test_organizer_gets_from_disagreement_to_better_qrels(
     go_to(page, "disagreements")
     page.locator(".tables .segment").last.click()
     expect(kappa).to_have_text(re.compile(r" 1\.00$"))
-
-    # Both Back and a reload keep the chosen states and the chosen view.
-    go_to(page, "changes")
-    page.locator(".st-key-from-tau").get_by_role("combobox").click()
-    page.get_by_role("option", name="3", exact=True).click()
-    views = page.locator(".st-key-differs").get_by_role("radio")
-    views.nth(1).click()
-    page.locator(".st-key-differences a[href*=question_bank], [class*=st-key-question-differs] a").first.click()
-    expect(heading(page, "question_bank")).to_be_visible()
-    ready(page)
-    page.go_back()
-    for step in (lambda: None, page.reload):
-        step()
-        expect(page.locator(".st-key-state-from")).to_have_text(re.compile(r"\b3\s*$"))
-        expect(views.nth(1)).to_be_checked()
-        expect(page).to_have_url(
-            re.compile(r"changes\?project=bees&from-version=1&.*&from-tau=3&.*&differs=Questions$")
-        )
-
-    # The activity log lists all actions, newest first.
-    go_to(page, "activity")
-    acts = page.locator(".asked").filter(has=page.get_by_text("ann", exact=True)).locator(".words")
-    passage = f"{re.escape(VAGUE)}.*Honey bees dance"
-    expected = (
-        r"bees\.qrels",
-        r"\b4\b.*\b0\b",
-        r"\b4\b",
-        "why bees are dying.*Bees do many things",
-        r"\b2\b.*ask for causes of death",
-        passage,
-        passage,
-        r"bees\.qrels",
-    )
-    expect(acts).to_have_text([re.compile(words) for words in expected])
 
 
 HOSTILE = {
@@ -344,7 +289,7 @@ def hostile(projects: Path) -> str:
     texts = {passage: text for passage, (text, _) in HOSTILE.items()}
     asked = [Question("q/1", "q", f"<b class=hacked>What</b> is **it**? {FORMULA}"), Question("q/2", "q", FORMULA)]
     fill(project, {"q": FORMULA}, texts, asked, {FORMULA_ID: {"q": list(texts)}, "other": {"q": list(texts)[::-1]}})
-    judge(project, [Judgment("q", passage, 0) for passage in texts])
+    judge(project, {("q", passage): 0 for passage in texts})
     keys = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
     grades = [
@@ -457,23 +402,6 @@ def test_blind_mode_is_on_until_switched_off_in_address(projects: Path, server: 
     assert page.evaluate("seen.size") > 0
 
 
-def test_csv_files_escape_formulas(hostile: str, server: Server, page: Page) -> None:
-    visit(page, f"{server.address}/disagreements?project={hostile}")
-    page.locator(".st-key-cases_shown button").last.click()
-    files = [download(page, "record"), download(page, "disputed")]
-    go_to(page, "changes")
-    files.append(download(page, "differing labels"))
-    go_to(page, "activity")
-    files.append(download(page, "activity csv"))
-    go_to(page, "export")
-    for what in ("bank", "overrides"):
-        files.append(download(page, f"download {hostile}-{what}.csv"))
-    for content in files:
-        cells = [cell for row in csv.reader(io.StringIO(content.decode(), newline="")) for cell in row]
-        assert {f"'{FORMULA}", f"'{FORMULA_ID}"} & set(cells)
-        assert not [cell for cell in cells if re.match(r"\s*[=+@-]", cell)]
-
-
 def test_typed_reason_is_kept_and_next_case_opens_in_place(projects: Path, server: Server, page: Page) -> None:
     # A separate project, because the app keeps the state of projects that other tests used.
     graded(projects / "typed.duckdb")
@@ -511,27 +439,6 @@ def test_typed_reason_is_kept_and_next_case_opens_in_place(projects: Path, serve
     case.locator(".ratings-of button").click()
     expect(case.locator(".asked input[type=checkbox]").first).to_be_checked()
     expect(case.locator(".effect")).to_contain_text("→ 0")
-    # If another tab settles the case first, the message names the person and keeps the reason typed here.
-    other = page.context.new_page()
-    visit(other, f"{server.address}/disagreements?project=typed")
-    way(other, "comment").click()
-    other.locator("input.reason").fill("seen")
-    other.locator(".buttons button.first").click()
-    expect(other.locator(".case h2")).to_have_text(re.compile(rf"\b1\D+{many - 1}$"))
-    other.close()
-    case.locator("input.reason").fill("says nothing of it")
-    case.locator(".buttons button.first").click()
-    news = page.locator(".news")
-    expect(news).to_contain_text(re.compile("tester.*seen.*says nothing of it"))
-    expect(title).to_have_text(re.compile(rf"\b1\D+{many - 1}$"))
-    expect(title).to_be_focused()
-    # Reopening the case shows the typed reason again.
-    page.locator(".st-key-show_settled label").click()
-    expect(title).to_have_text(re.compile(rf"\b1\D+{many}$"))
-    case.locator(".settled-by button").click()
-    expect(case.locator("input.reason")).to_have_value("says nothing of it")
-    page.locator(".st-key-show_settled label").click()
-    ready(page)
     # Opening another screen from the menu is a single step for Back.
     go_to(page, "passages")
     expect(page).to_have_url(re.compile("query="))

@@ -1,4 +1,4 @@
-"""The leaderboard, answer cases, the audit desk, My work and endpoints, in a real browser."""
+"""The leaderboard, answer cases, the audit desk and My work, in a real browser."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from exam_workbench import audit as room
 from exam_workbench.audit import Goal
@@ -16,31 +16,28 @@ from exam_workbench.labels import compare, leaderboard, per_query_scores
 from exam_workbench.records import confirmed_cases, done_queries, judged_pairs
 from exam_workbench.study import group_alike
 from exam_workbench.study._system_significance import compare_all
-from exam_workbench.types import Question
 from tests.answers.made import question
 from tests.made.answered import put_answered, put_verdicts
 from tests.made.audits import fill_audited
 from tests.made.browser import (
+    WINDOW,
     Server,
     as_it_is_now,
-    button,
-    choose_option,
     css_class,
     empty_tab,
-    field,
     heading,
-    note,
     ready,
     visit,
 )
-from tests.made.endpoint_server import EndpointServer
-from tests.made.projects import fill, judge, new_project
+from tests.made.projects import file_of, fill, judge, new_project
 from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS, put_small
 
 pytestmark = pytest.mark.browser
 
 
-def test_system_opens_in_place_and_back_returns_to_it(projects: Path, server: Server, chromium_page: Page) -> None:
+def test_systems_and_chart_marks_open_in_place_and_back_returns(
+    projects: Path, server: Server, chromium_page: Page
+) -> None:
     page = chromium_page
     project = new_project(projects / "boards.duckdb")
     fill(project, QUESTIONS, RATINGS, RUNS)
@@ -153,20 +150,13 @@ def test_system_opens_in_place_and_back_returns_to_it(projects: Path, server: Se
         " return at.left < 100 && name.contains(document.elementFromPoint(at.left + 5, at.top + at.height / 2)); }"
     )
 
-
-def test_clicking_chart_mark_opens_its_system_or_query(projects: Path, server: Server, chromium_page: Page) -> None:
-    page = chromium_page
-    project = new_project(projects / "marks.duckdb")
-    fill(project, QUESTIONS, RATINGS, RUNS)
-    judge(project, JUDGED)
-    project.close()
     for view, mark, opened in (
         ("All boards", "point", ["system"]),
         ("Two boards", "circle", ["system"]),
         ("Two systems", "point", ["compared"]),
         ("Significance", "rect mark", ["better.+system", "worse.+system"]),
     ):
-        visit(page, f"{server.address}/leaderboard?project=marks&view={view}")
+        visit(page, f"{server.address}/leaderboard?project=boards&view={view}")
         marks = page.locator(f"[data-testid=stVegaLiteChart] path[aria-roledescription='{mark}']")
         # A name or another mark may cover this one.
         marks.last.click(force=True)
@@ -174,57 +164,28 @@ def test_clicking_chart_mark_opens_its_system_or_query(projects: Path, server: S
             expect(page).to_have_url(re.compile(f"[?&]{name}=[^&]"))
         ready(page)
     # A correlation cell opens its two leaderboards, which can be sorted.
-    visit(page, f"{server.address}/measures?project=marks")
+    visit(page, f"{server.address}/measures?project=boards")
     page.locator("td.cell button").first.click()
     page.locator(".detail thead th.run button").click()
     expect(page.locator(".detail tr.system").first).to_have_attribute("data-run", min(RUNS))
 
 
-def test_report_opens_offline_without_requests_or_scripts(
-    projects: Path, server: Server, chromium: Browser, chromium_page: Page, tmp_path: Path
+def test_opened_cell_is_in_view_and_cases_are_confirmed_by_keyboard(
+    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
 ) -> None:
-    hostile = "<img src=x onerror=alert(1)>"
-    project = new_project(projects / "reported.duckdb")
-    fill(project, QUESTIONS, RATINGS, RUNS | {hostile: {"q1": ["p1"], "q2": ["p5"]}})
-    judge(project, JUDGED)
-    project.close()
-    visit(chromium_page, f"{server.address}/export?project=reported")
-    with chromium_page.expect_download() as started:
-        button(chromium_page, "download reported-report.html").click()
-    file = tmp_path / "report.html"
-    started.value.save_as(file)
-
-    alone = chromium.new_context(offline=True)
-    page, asked, said = alone.new_page(), list[str](), list[str]()
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: said.append(message.text))
-    page.on("dialog", lambda dialog: said.append(dialog.message))
-    page.goto(file.as_uri())
-    expect(page.get_by_role("cell", name=hostile, exact=True)).to_be_visible()
-    assert page.locator("svg").count() >= 2
-    assert (asked, said) == ([file.as_uri()], [])
-    alone.close()
-
-
-def test_opened_cell_detail_scrolls_into_view(projects: Path, server: Server, chromium_page: Page) -> None:
-    project = new_project(projects / "verdicts.duckdb")
+    project = new_project(projects / "answered.duckdb")
     put_answered(project)
     put_verdicts(project)
     project.close()
     page = chromium_page
     page.set_viewport_size({"width": 1280, "height": 320})
-    visit(page, f"{server.address}/answers?project=verdicts")
+    visit(page, f"{server.address}/answers?project=answered")
     page.locator("button.cell").first.click()
     title = page.locator(".detail h2")
     expect(title).to_be_in_viewport()
     expect(title).to_have_text(re.compile(r"\bLLM-retEval@2\b.*\btwo\b"))
 
-
-def test_cases_are_confirmed_by_keyboard(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
-    project = new_project(projects / "answered.duckdb")
-    put_answered(project)
-    project.close()
-    page = chromium_page
+    page.set_viewport_size(WINDOW)
     visit(page, f"{server.address}/cases?project=answered")
     open_case = page.locator("section.case")
     heading = open_case.get_by_role("heading", level=2)
@@ -344,38 +305,6 @@ def test_two_people_judge_batch_despite_closed_tab(
     found.close()
 
 
-@pytest.fixture
-def queue(projects: Path, request: pytest.FixtureRequest) -> Path:
-    # The server keeps a project open, so each test has its own.
-    project = new_project(projects / f"{request.node.name}.duckdb")
-    put_small(project)
-    project.close()
-    return project.path
-
-
-def test_second_click_unmarks_same_query_and_title_shows_running_script(
-    queue: Path, server: Server, chromium_page: Page
-) -> None:
-    page = chromium_page
-    visit(page, f"{server.address}/my_work?project={queue.stem}")
-    first, second = (page.locator(f".{css_class(f'done {query}')} input") for query in ("q1", "q2"))
-    spot = page.locator(f".{css_class('done q1')} label").bounding_box()
-    assert spot is not None
-    for marked in True, False:
-        page.mouse.click(spot["x"] + 8, spot["y"] + spot["height"] / 2)
-        expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "50" if marked else "0")
-        ready(page)
-        expect(first).to_be_checked(checked=marked)
-        expect(second).not_to_be_checked()
-    title = page.title()
-    # Streamlit sets these states at the beginning and at the end of a run.
-    state = "(state) => document.querySelector('[data-testid=stApp]').dataset.testScriptState = state"
-    page.evaluate(state, "running")
-    page.wait_for_function("(title) => document.title !== title && document.title.endsWith(title)", arg=title)
-    page.evaluate(state, "notRunning")
-    page.wait_for_function("(title) => document.title === title", arg=title)
-
-
 FOCUSED = """(selector) => {
   let node = document.activeElement;
   while (node.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
@@ -405,10 +334,11 @@ def enter_from_my_work(page: Page, link: str) -> None:
 
 
 def test_assessor_completes_all_work_by_keyboard(
-    queue: Path, server: Server, chromium_page: Page, tmp_path: Path
+    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
 ) -> None:
-    page = chromium_page
-    visit(page, f"{server.address}/?project={queue.stem}")
+    page, path = chromium_page, projects / "queue.duckdb"
+    file_of(put_small).write(path)
+    visit(page, f"{server.address}/?project=queue")
     enter_from_my_work(page, "question_bank")
     tab_to(page, "textarea")
     page.keyboard.press("End")
@@ -443,85 +373,29 @@ def test_assessor_completes_all_work_by_keyboard(
     page.keyboard.press("Enter")
     page.wait_for_url("**/my_work**")
     ready(page)
+    # The second click of a double click unmarks the same query.
+    first, second = (page.locator(f".{css_class(f'done {query}')} input") for query in ("q1", "q2"))
+    spot = page.locator(f".{css_class('done q1')} label").bounding_box()
+    assert spot is not None
+    for marked in True, False:
+        page.mouse.click(spot["x"] + 8, spot["y"] + spot["height"] / 2)
+        expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "50" if marked else "0")
+        ready(page)
+        expect(first).to_be_checked(checked=marked)
+        expect(second).not_to_be_checked()
     tab_to(page, "[class*=st-key-done] input")
     page.keyboard.press("Space")
     expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "50")
     ready(page)
     assert page.evaluate(FOCUSED, "[class*=st-key-done] input")
-    copy = as_it_is_now(queue, tmp_path)
+    copy = as_it_is_now(path, tmp_path)
     assert done_queries(copy)["tester"].keys() == {"q1"}
     assert len(judged_pairs(copy, "tester")) == 3
     copy.close()
-
-
-def pick_endpoint(page: Page) -> None:
-    """Choose an endpoint, the second option, as the place of the model."""
-    choose_option(page, "setup/self-rating/ back_end", 1)
-    ready(page)
-
-
-def open_up(page: Page, key: str) -> None:
-    """Unfold a part of the page."""
-    part = note(page, key)
-    part.locator("summary").wait_for()
-    ready(page)
-    if part.locator("details[open]").count() == 0:
-        part.locator("summary").click()
-        ready(page)
-
-
-def write(box: Locator, text: str) -> None:
-    box.fill(text)
-    box.press("Enter")
-    ready(box.page)
-
-
-def test_only_unshared_server_accepts_typed_endpoint_address(
-    projects: Path,
-    server: Server,
-    app_server: Callable[[Path], Server],
-    chromium_page: Page,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    page, here = chromium_page, server
-    for folder in projects, tmp_path / "projects":
-        project = new_project(folder / "gold.duckdb")
-        fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
-        project.close()
-    with EndpointServer() as endpoint:
-        visit(page, f"{here.address}/grading?project=gold&setup=Self-rating")
-        pick_endpoint(page)
-        # The key is typed right after the address, before the screen is redrawn.
-        field(page, "setup/self-rating//openai base_url").fill(endpoint.url)
-        write(field(page, "setup/self-rating//openai key"), "open-sesame")
-        expect(note(page, "key typed", "127.0.0.1")).to_be_visible()
-        expect(field(page, "setup/self-rating//openai key")).to_have_value("")
-        write(field(page, "setup/self-rating//openai model"), "mini")
-        open_up(page, "one question")
-        button(page, "trial ask").click()
-        expect(note(page, "answered")).to_be_visible()
-        assert endpoint.seen[0].headers["authorization"] == "Bearer open-sesame"
-
-        # Another tab is a separate session without the key.
-        other = empty_tab(page.context)
-        visit(other, f"{here.address}/grading?project=gold&setup=Self-rating")
-        pick_endpoint(other)
-        write(field(other, "setup/self-rating//openai base_url"), endpoint.url)
-        expect(note(other, "key needless")).to_be_visible()
-        other.close()
-
-        (tmp_path / "endpoints.toml").write_text(f'[endpoints.Ours]\nbase_url = "{endpoint.url}"\nmodels = ["mini"]\n')
-        monkeypatch.setenv("EXAM_ENDPOINTS", str(tmp_path / "endpoints.toml"))
-        monkeypatch.setenv("EXAM_SHARED", "1")
-        shared = app_server(tmp_path / "projects")
-        visit(page, f"{shared.address}/grading?project=gold&setup=Self-rating")
-        expect(note(page, "error no-model-offered")).to_be_visible()
-        pick_endpoint(page)
-        expect(page.locator("[class*=-endpoint] [role=combobox]")).to_be_visible()
-        for key in ("base_url", "key"):
-            expect(field(page, f"setup/self-rating//openai {key}")).to_have_count(0)
-        open_up(page, "one question")
-        button(page, "trial ask").click()
-        expect(note(page, "answered")).to_be_visible()
-        assert endpoint.seen[-1].headers["authorization"] == "Bearer no-key"
+    # The title shows a running script. Streamlit sets these states at the beginning and at the end of a run.
+    title = page.title()
+    state = "(state) => document.querySelector('[data-testid=stApp]').dataset.testScriptState = state"
+    page.evaluate(state, "running")
+    page.wait_for_function("(title) => document.title !== title && document.title.endsWith(title)", arg=title)
+    page.evaluate(state, "notRunning")
+    page.wait_for_function("(title) => document.title === title", arg=title)

@@ -234,7 +234,3 @@ TOO_WIDE = """() => [...document.querySelectorAll('[data-testid=stMain] *')].fil
         && !one.closest('[data-testid=stDataFrame], svg, .stMarkdownEllipsis')
 ).map(one => one.outerHTML.slice(0, 200))"""
 """Elements that extend beyond the window, except tables, which scroll within their own edges."""
-
-
-def test_escaped_text_contains_no_active_markup() -> None:
-    assert not WILD.search(ui.escape(MARKUP))

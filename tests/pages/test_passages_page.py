@@ -25,17 +25,15 @@ from exam_workbench.records import (
     own_judgment,
     refresh_pool,
     set_pool_depth,
-    stage_judgments,
-    write_judgments,
 )
 from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.store import Project
 from exam_workbench.text import clean_text
-from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question
+from exam_workbench.types import Grade, GraderSpec, Passage, Query
 from pages.parts.shared import person
-from tests.made.browser import Server, as_it_is_now, button, note as box_of, ready
+from tests.made.browser import WINDOW, Server, as_it_is_now, button, note as box_of, ready
 from tests.made.cited import put_cited, sentence
-from tests.made.projects import SPEC, fill, judge, list_passages, new_project
+from tests.made.projects import SPEC, file_of, fill, list_passages, new_project
 from tests.made.screens import (
     QUESTIONS,
     check_refused,
@@ -46,6 +44,7 @@ from tests.made.screens import (
     note,
     numbers,
     press,
+    put_small,
     said,
     shows,
     sound,
@@ -203,8 +202,6 @@ class TestReading:
         assert (first["words"], first["about"], first["gives"]) == ("What is A?", ["weight 3"], True)
         assert re.search(r"assessors\s+2", beside(app))
         assert re.search(r"good\s+1\s", beside(app))
-
-    def test_link_to_unknown_passage_is_refused(self, shared: Project) -> None:
         app = visit("passages", query="q1", passage="p99")
         check_refused(app, "unknown-passage", "q1", "p99")
         assert len(listed(app)) == 7
@@ -246,7 +243,7 @@ class TestReading:
         extract(small, text, {}, SPEC, name="long")
         assert text_of(visit("passages", query="q1", passage="long")) == text
 
-    def test_answers_are_highlighted_but_bare_ratings_are_not(self, small: Project) -> None:
+    def test_answers_of_graders_are_highlighted_but_bare_ratings_are_not(self, small: Project) -> None:
         answers = {"What is A?": "the grass is green", "What is B?": "green and wet", "What is C?": "not in it"}
         extract(small, "Here the grass is green and wet.", answers, EXTRACTIVE)
         app = visit("passages", query="q1", passage="new", grader="reader")
@@ -257,6 +254,15 @@ class TestReading:
             (" and wet", "2"),
         ]
         assert marks[1][0] == "1. What is A? (rated 4 by reader)\n2. What is B? (rated 4 by reader)"
+        app = visit("passages", query="q1", passage="new", grader=SPEC.name)
+        assert {one["grader"] for q in asked(app).values() for one in q["said"]} == {SPEC.name}
+        app.multiselect("beside_it").set_value(["reader"])
+        sound(app.run())
+        by_grader = {q["id"]: {one["grader"]: one for one in q["said"]} for q in asked(app).values()}
+        assert all(set(one) == {SPEC.name, "reader"} for one in by_grader.values())
+        one = by_grader["q1/a"]["reader"]
+        assert (one["rating"], one["answer"]) == (4, "the grass is green")
+        assert holds(app, "question-ratings")["several"]
         extract(small, "There are 4.", {"What is A?": "4"}, GraderSpec("rater", "self-rating", "other"), name="rated")
         assert "<mark" not in passage(visit("passages", query="q1", passage="rated", grader="rater"))
 
@@ -269,26 +275,10 @@ class TestReading:
             shown = passage(visit("passages", query="q1", passage=name, grader="reader"))
             assert re.findall(r'<mark title="[^"]*"([^>]*)>', shown) == marked
 
-    def test_several_graders_are_shown_together(self, small: Project) -> None:
-        extract(small, "It is green.", {"What is A?": "green"}, EXTRACTIVE)
-        app = visit("passages", query="q1", passage="new", grader=SPEC.name)
-        assert {one["grader"] for q in asked(app).values() for one in q["said"]} == {SPEC.name}
-        app.multiselect("beside_it").set_value(["reader"])
-        sound(app.run())
-        by_grader = {q["id"]: {one["grader"]: one for one in q["said"]} for q in asked(app).values()}
-        assert all(set(one) == {SPEC.name, "reader"} for one in by_grader.values())
-        assert by_grader["q1/a"]["reader"] | {"rating": 4, "answer": "green"} == by_grader["q1/a"]["reader"]
-        assert holds(app, "question-ratings")["several"]
-
     def test_ungraded_passages_can_be_read_and_judged(self, project: Project) -> None:
-        with project.transaction() as cursor:
-            add_queries(cursor, [Query("q1", "one")], replace=True)
-            add_passages(cursor, [Passage("p1", "first text")])
-            stage_judgments(cursor, [Judgment("q1", "p1", 1)])
-            write_judgments(cursor, "assessors")
-            refresh_pool(cursor)
+        fill(project, [], {}, {"one": {"q1": ["p1"]}})
         app = visit("passages", part="Ratings")
-        assert text_of(app) == "first text"
+        assert text_of(app) == "text of p1"
         assert shows(app, "no-active-question")
         judge_at_desk(visit("passages"), "q1", "p1", 1)
         assert own_judgment(project, "q1", "p1", "ann") == 1
@@ -471,6 +461,9 @@ class TestJudging:
             monkeypatch.setattr(person, "remembered_name", lambda name=name: name)
             orders.append([*cards(visit("passages", query="q1"))])
             assert [*cards(visit("passages", query="q1"))] == orders[-1]
+        monkeypatch.setattr(person, "remembered_name", lambda: "")
+        app = judge_at_desk(visit("passages", query="q1"), "q1", "p1", 1)
+        assert shows(app, "not-done-yet"), "a judgment without a name must not be stored"
         assert len({*map(tuple, orders)}) > 1
         assert {*map(frozenset, orders)} == {frozenset({"p1", "p2", "p3", "p4"})}
 
@@ -537,86 +530,44 @@ class TestJudging:
         assert {card["query"] for card in desk(app)["cards"]} == {"q1"}
         assert not shows(sound(app.run()), "another-query")
 
-    def test_judgment_without_a_name_is_not_stored(self, small: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(person, "remembered_name", lambda: "")
-        app = judge_at_desk(visit("passages", query="q1"), "q1", "p1", 1)
-        assert shows(app, "not-done-yet")
-        assert own_judgment(small, "q1", "p1", "ann") is None
-
-
-@pytest.fixture
-def hostile_site(projects: Path, server: Server) -> str:
-    """Return the URL of the Passages screen for a project with hostile text."""
-    project = new_project(projects / "hostile passage.duckdb")
-    questions = [Question("q1/a", "q1", "What is A?"), Question("q2/a", "q2", "What is B?")]
-    fill(project, questions, {("What is A?", "p1"): 5}, {"x": {"q1": ["p1"], "q2": ["p2"]}})
-    extract(project, HOSTILE, {"What is A?": "escape"}, EXTRACTIVE)
-    judge(project, {("q1", "p1"): 1})
-    project.close()
-    return f"{server.address}/passages?project=hostile+passage"
-
 
 @pytest.mark.browser
-def test_hostile_text_is_inert_and_digits_outside_questions_are_ignored(
-    hostile_site: str, chromium_page: Page, projects: Path, tmp_path: Path
+def test_digits_outside_questions_are_ignored_and_back_returns_to_query(
+    projects: Path, server: Server, chromium_page: Page, tmp_path: Path
 ) -> None:
-    chromium_page.goto(f"{hostile_site}&query=q1&passage=new&grader=reader")
-    shown = chromium_page.locator(".passage-text")
-    shown.wait_for(timeout=60_000)
-    assert "<script>document.title = 'broken'</script>" in shown.inner_text()
-    assert "**bold** $x$ :red[r] [link](http://x) `code` # heading" in shown.inner_text()
-    assert shown.locator("mark").inner_text() == "escape"
-    assert shown.locator("img, script, a, b").count() == 0
-    assert "broken" not in chromium_page.title()
+    page = chromium_page
+    file_of(put_small).write(projects / "digits.duckdb")
+    page.goto(f"{server.address}/passages?project=digits&query=q1&passage=p2")
     # A key triggers its button, so wait until the button is enabled.
-    chromium_page.locator("button:enabled[data-key=next]").wait_for(timeout=60_000)
-    assert chromium_page.locator(".row[data-place='q1/a'] .answer").inner_text() == "escape"
-    ready(chromium_page)
-    chromium_page.keyboard.press("Alt+j")
-    chromium_page.locator(".passage-text", has_text="text of p1").wait_for(timeout=60_000)
-    ready(chromium_page)
-    chromium_page.keyboard.press("2")
-    ready(chromium_page)
-    assert "passage=p1" in chromium_page.url
+    page.locator("button:enabled[data-key=next]").wait_for()
+    ready(page)
+    page.keyboard.press("Alt+j")
+    shown = page.locator(".passage-text")
+    shown.filter(has_text="text of p4").wait_for()
+    ready(page)
+    page.keyboard.press("2")
+    ready(page)
+    assert "passage=p4" in page.url
 
     # Moving to another query is one history step, so one Back returns.
-    button(chromium_page, "next").click()
-    chromium_page.locator(".passage-text", has_text="text of p2").wait_for(timeout=60_000)
-    assert "query=q2&passage=p2" in chromium_page.url
-    ready(chromium_page)
-    chromium_page.go_back()
-    shown.filter(has_text="text of p1").wait_for(timeout=60_000)
-    assert "query=q1&passage=p1" in chromium_page.url
-    ready(chromium_page)
-    now = as_it_is_now(projects / "hostile passage.duckdb", tmp_path)
+    button(page, "next").click()
+    shown.filter(has_text="text of p5").wait_for()
+    assert "query=q2&passage=p5" in page.url
+    ready(page)
+    page.go_back()
+    shown.filter(has_text="text of p4").wait_for()
+    assert "query=q1&passage=p4" in page.url
+    ready(page)
+    now = as_it_is_now(projects / "digits.duckdb", tmp_path)
     assert assessor_judgments(now) == []
     now.close()
-
-
-@pytest.mark.browser
-def test_keys_continue_from_the_chosen_passage(projects: Path, server: Server, chromium_page: Page) -> None:
-    names = [f"p{number:02}" for number in range(12)]
-    project = new_project(projects / "a dozen.duckdb")
-    fill(project, QUESTIONS, {(QUESTIONS[0].text or "", "p00"): 3}, {"one": {"q1": names}})
-    project.close()
-    page = chromium_page
-    page.goto(f"{server.address}/passages?project=a+dozen&query=q1")
-    rows = page.locator(".list button.row")
-    for chosen, following in ((4, [5, 6]), (1, [2, 3, 7])):
-        ready(page)
-        rows.nth(chosen).click()
-        for at in (chosen, *following):
-            expect(rows.nth(at)).to_have_attribute("aria-current", "true")
-            expect(page.locator(".keys button.value").first).to_be_enabled()
-            page.keyboard.press("1")
-    expect(rows.nth(8)).to_have_attribute("aria-current", "true")
 
 
 @pytest.mark.browser
 def test_judging_by_keys_alone(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
     names = [f"p{number:02}" for number in range(30)]
     project = new_project(projects / "many passages.duckdb")
-    fill(project, QUESTIONS, {(QUESTIONS[0].text or "", "p00"): 3}, {"one": {"q1": names}})
+    fill(project, QUESTIONS, {(QUESTIONS[0].text or "", "p00"): 3}, {"one": {"q1": names, "q2": names[:12]}})
     with project.transaction() as cursor:
         set_pool_depth(cursor, len(names), "ann")
     project.close()
@@ -689,6 +640,18 @@ def test_judging_by_keys_alone(projects: Path, server: Server, chromium_page: Pa
     assert blind_judgments(now, "tester") == {("q1", name): value for name, value in given.items()}
     assert [act.note for act in judgment_history(now, "q1", undone)[:3]] == ["", "", "see 3"]
     now.close()
+    # Keys continue from the passage that is chosen in the list.
+    page.set_viewport_size(WINDOW)
+    page.goto(f"{server.address}/passages?project=many+passages&query=q2")
+    rows = page.locator(".list button.row")
+    for chosen, following in ((4, [5, 6]), (1, [2, 3, 7])):
+        ready(page)
+        rows.nth(chosen).click()
+        for at in (chosen, *following):
+            expect(rows.nth(at)).to_have_attribute("aria-current", "true")
+            expect(page.locator(".keys button.value").first).to_be_enabled()
+            page.keyboard.press("1")
+    expect(rows.nth(8)).to_have_attribute("aria-current", "true")
 
 
 def test_support_values_are_stored_and_withdrawn(project: Project, tmp_path: Path) -> None:
