@@ -13,9 +13,9 @@ BY_KEY = ("press", "choose", "enter", "named", "metric", "keyed", "button", "fie
 SHOWN = re.compile(r"\bsaid\(|\bwords\(|as_text\(|\.label\b|\.(error|warning|info|success|toast|caption|markdown)\b")
 SENTENCE = re.compile(r"[A-Za-z’']+[,:]? [a-z]{2,}|^[A-Z][a-z]+\b")
 LEFT: dict[str, int] = {
-    "test_browser.py": 3,
+    "test_browser.py": 2,
     "test_browser_screens.py": 1,
-    "test_failures_page.py": 5,
+    "test_failures_page.py": 2,
     "test_hostile_names.py": 1,
     "test_pages.py": 1,
     "test_streamlit_bridge.py": 5,
