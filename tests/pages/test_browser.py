@@ -42,7 +42,7 @@ def files(tmp_path: Path) -> dict[str, list[Path]]:
     return {
         "queries": [part("queries.jsonl", f'.*"({query})"')],
         "passages": [part("passages.jsonl", "")],
-        "bank": [part("bank.jsonl", f'.*"({query})/q0[1-4]"')],
+        "bank": [part("bank.jsonl", f'.*"({query})/q0[12]"')],
         "runs": [part(f"runs/{run}.run", rf"({query}) Q0 \S+ [1-3] ") for run in RUNS],
         "qrels": [part("qrels.txt", rf"({query}) 0 [\w-]+-0[1-4] ").rename(tmp_path / "assessors.qrels")],
     }
