@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any, get_args
 
@@ -162,7 +162,9 @@ def _compare_pairs(
     )
     if not pairs:
         return []
-    scores = score_table(board)
+    # A normalised score has a divisor of its own if the system's skipped queries are ignored.
+    own_divisors = board.coverage and board.policy.skipped == "ignore"
+    scores = score_table(replace(board, per_query=board.coverage) if own_divisors else board)
     differences = np.stack([scores[a] - scores[b] for a, b in pairs], axis=1)
     queries = (~np.isnan(differences)).sum(axis=0).tolist()
     if test == "t":

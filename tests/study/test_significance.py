@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,6 +81,14 @@ class TestTTest:
             mine, other = ([scores[run][q] for q in sorted(both)] for run in (row.run, row.against))
             assert row.queries == len(both) < 15
             assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
+
+    def test_systems_with_different_divisors_are_compared_by_coverage(self) -> None:
+        covers = {"a": {"q1": 0.5, "q2": 0.25, "q3": 1.0}, "b": {"q1": 0.5, "q2": 0.25}}
+        # The gold's coverage of its answered queries divides each system's scores: 0.6 and 0.4.
+        shares = {run: {q: v / {"a": 0.6, "b": 0.4}[run] for q, v in cover.items()} for run, cover in covers.items()}
+        board = replace(board_of(shares, Policy(skipped="ignore")), coverage=covers)
+        (row,) = compare_all(board)
+        assert (row.queries, row.p, row.undefined) == (2, None, SAME)
 
     def test_query_that_no_run_answered_still_counts(self) -> None:
         board = board_of({"a": {"q1": 0.9, "q2": 0.5}, "b": {"q1": 0.1, "q2": 0.4}}, queries=["q1", "q2", "q3"])
