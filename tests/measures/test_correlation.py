@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -18,12 +17,10 @@ from exam_workbench.measures import (
     bootstrap_samples,
     correlate_by,
     correlate_scores,
-    make_evaluator,
     system_score,
 )
 from tests.made.projects import examples
 from tests.made.refusals import refusal
-from tests.measures.test_measures import read_qrels, read_run
 
 ALL = ("spearman", "kendall", "tau_ap", "pearson")
 
@@ -57,24 +54,6 @@ def expected_tau_ap(estimate: dict[str, float], reference: dict[str, float]) -> 
 
     values = [brute_force_tau_ap(x, y) for x in untied(estimate) for y in untied(reference)]
     return math.fsum(values) / len(values)
-
-
-def test_rubric_labels_against_nist_on_dl20(shared_data: Path) -> None:
-    folder = shared_data / "dl20"
-    nist = read_qrels(folder / "qrels-nist.txt")
-    labels = read_qrels(folder / "rubric-qrels" / "QuestionSelfRatedUnanswerablePromptWithChoices.qrel")
-    boards: list[dict[str, float]] = [{}, {}]
-    evaluators = [make_evaluator(["nDCG@10"], qrels) for qrels in (labels, nist)]
-    for path in sorted((folder / "runs").glob("*.run")):
-        run = read_run(path)
-        for scores, evaluator in zip(boards, evaluators, strict=True):
-            mean, _, _ = system_score(evaluator(run)["nDCG@10"], list(nist), "zero")
-            assert mean is not None
-            scores[path.stem] = mean
-    found = correlate_scores(*boards)
-    assert found.systems == 24
-    assert found.spearman == pytest.approx(0.957, abs=5e-4)
-    assert found.kendall == pytest.approx(0.855, abs=5e-4)
 
 
 @given(score_lists, st.randoms(use_true_random=False))

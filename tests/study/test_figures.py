@@ -90,21 +90,17 @@ class TestOfferedLeaderboards:
         grade(own, RATINGS, GraderSpec("second grader", "self-rating", "another"))
         with own.transaction() as cursor:
             write_board(cursor, Board("printed", "MAP", [BoardRow("good", 0.9), BoardRow("poor", 0.1)]))
-        names = list(offered_boards(own, ["nDCG@10"]))
-        assert [name for name in names if name.startswith("EXAM")] == [
+        found = offered_boards(own, ["nDCG@10", "EXAM-Cover@20/pool", "ROUGE-1@20"])
+        names = list(found)
+        assert [name for name in names if name.startswith("EXAM n")] == [
             "EXAM nDCG@10 · test grader",
             "EXAM nDCG@10 · second grader",
         ]
-        assert names[-1] == "printed (MAP)"
-
-    def test_coverage_is_offered_by_min_rating_and_rouge_once(self, own: Project) -> None:
-        grade(own, RATINGS, GraderSpec("second grader", "self-rating", "another"))
-        found = offered_boards(own, ["EXAM-Cover@20/pool", "ROUGE-1@20"])
-        assert [name for name in found if "pool" in name][:2] == [
+        assert [name for name in names if "pool" in name][:2] == [
             "EXAM-Cover@20/pool ≥ 1 · test grader",
             "EXAM-Cover@20/pool ≥ 2 · test grader",
         ]
-        assert [name for name in found if "pool" not in name] == ["ROUGE-1@20"]
+        assert [name for name in names if "EXAM" not in name] == ["ROUGE-1@20", "assessors nDCG@10", "printed (MAP)"]
         wanted = BoardChoice("ROUGE-1@20", "exam", "test grader", 4)
         assert board_name(found, wanted) == "ROUGE-1@20"
 
@@ -124,7 +120,7 @@ class TestOfferedLeaderboards:
 class TestLeaderboardPanel:
     OFFICIAL = board_of({"a": 0.8, "b": 0.6, "c": 0.4})
 
-    def test_leaderboards_are_scaled_from_0_to_1_with_error_bars(self) -> None:
+    def test_leaderboards_are_scaled_from_0_to_1_in_the_order_of_the_reference(self) -> None:
         found = make_board_panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10}, error=5)}, "official")
         scaled = {(m.board, m.run): (m.scaled, m.low, m.high) for m in found.marks}
         assert scaled["official", "a"] == pytest.approx((1, 0.75, 1.25))
@@ -132,30 +128,25 @@ class TestLeaderboardPanel:
         assert scaled["other", "a"] == pytest.approx((0.5, 0.25, 0.75))
         assert scaled["other", "b"] == pytest.approx((1, 0.75, 1.25))
         assert scaled["other", "c"] == pytest.approx((0, -0.25, 0.25))
-        assert found.left_out == {}
-
-    def test_reference_order_and_scores_are_kept(self) -> None:
-        found = make_board_panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10})}, "official")
-        assert found.order == ["a", "b", "c"]
+        assert (found.left_out, found.order) == ({}, ["a", "b", "c"])
         assert [(m.run, m.place, m.score) for m in found.marks if m.board == "other"] == [
             ("a", 1, 20), ("b", 2, 30), ("c", 3, 10),
         ]  # fmt: skip
-
-    def test_unknown_error_gives_bar_of_zero_length(self) -> None:
         found = make_board_panel(board_of({"a": 1, "b": 0}, error=None), {}, "official")
         assert all(m.low == m.scaled == m.high and m.std_error is None for m in found.marks)
 
-    def test_scaling_uses_shared_systems_and_reports_missing_ones(self) -> None:
-        others = {"more": board_of({"a": 3, "b": 2, "c": 1, "z": 100}), "fewer": board_of({"a": 3, "b": 1})}
+    def test_scaling_uses_shared_systems_and_other_leaderboards_have_reasons(self) -> None:
+        others = {
+            "more": board_of({"a": 3, "b": 2, "c": 1, "z": 100}),
+            "fewer": board_of({"a": 3, "b": 1}),
+            "flat": board_of({"a": 1, "b": 1, "c": 1}),
+            "foreign": board_of({"x": 1}),
+        }
         found = make_board_panel(self.OFFICIAL, others, "official")
         assert {m.run: m.scaled for m in found.marks if m.board == "more"} == {"a": 1, "b": 0.5, "c": 0}
+        assert {m.board for m in found.marks} == {"official", "more", "fewer"}
         assert mentions(found.left_out["more"], "1") and mentions(found.left_out["more"], "official")
         assert mentions(found.left_out["fewer"], "1") and mentions(found.left_out["fewer"], "3")
-
-    def test_undrawable_leaderboards_have_reasons(self) -> None:
-        others = {"flat": board_of({"a": 1, "b": 1, "c": 1}), "foreign": board_of({"x": 1})}
-        found = make_board_panel(self.OFFICIAL, others, "official")
-        assert {m.board for m in found.marks} == {"official"}
         assert mentions(found.left_out["flat"], "3")
         # The reason gives no number of systems, because none are in common.
         foreign = found.left_out["foreign"]
@@ -197,12 +188,10 @@ class TestQueriesOfTwoSystems:
         assert found.half_width == pytest.approx((high - low) / 2)
         assert math.isnan(QueryPoints(found.points[:1], 3, found.means).half_width)
 
-    def test_skipped_query_scores_zero_and_is_marked(self, small: Project) -> None:
+    def test_skipped_query_scores_zero_or_is_left_out(self, small: Project) -> None:
         board = leaderboard(small, "nDCG@10")
         last = query_points(small, board, "good", board, "poor").points[3]
         assert (last.y, last.skipped, last.better) == (0.0, ("poor",), "first")
-
-    def test_skipped_query_is_left_out_if_policy_ignores_it(self, small: Project) -> None:
         board = leaderboard(small, "nDCG@10", "exam", Policy(skipped="ignore"))
         found = query_points(small, board, "good", board, "poor")
         assert [p.query_id for p in found.points] == ["q0", "q1", "q2"]
@@ -215,14 +204,12 @@ class TestQueriesOfTwoSystems:
         assert found.left_out == 1
         assert [p.y for p in found.points] == [judged.per_query["good"][f"q{i}"] for i in range(3)]
 
-    def test_imported_leaderboard_without_queries_is_refused(self, small: Project) -> None:
-        with refusal("no-scores-by-query"):
-            query_points(small, leaderboard(small, "AP"), "good", board_of({"good": 1}), "good")
-
-    def test_unknown_system_is_refused(self, small: Project) -> None:
+    def test_unknown_system_and_imported_leaderboard_are_refused(self, small: Project) -> None:
         board = leaderboard(small, "AP")
         with refusal("unknown-system", "nobody"):
             query_points(small, board, "good", board, "nobody")
+        with refusal("no-scores-by-query"):
+            query_points(small, board, "good", board_of({"good": 1}), "good")
 
 
 class TestLeaderboardViews:

@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
+from exam_workbench.choices import SystemTest
 from exam_workbench.cli import cli
-from exam_workbench.labels import Leaderboard, Policy, leaderboard, order_systems
+from exam_workbench.labels import Leaderboard, Policy, Skipped, leaderboard, order_systems
 from exam_workbench.labels._leaderboard import System
 from exam_workbench.measures import ALPHA, adjust_holm, bars_overlap, randomisation_test, t_test
 from exam_workbench.store import Project
@@ -59,28 +60,16 @@ def every_flip(differences: Sequence[float]) -> float:
 
 class TestTTest:
     @pytest.mark.parametrize("seed", range(5))
-    def test_p_matches_scipy_without_skipped_queries(self, seed: int) -> None:
-        board = board_of(random_scores(6, 12, seed))
-        for row in compare_systems(board):
-            mine, other = (list(board.per_query[run].values()) for run in (row.run, row.against))
-            assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
-            assert row.queries == 12
-
-    def test_skipped_query_scores_zero_by_default(self) -> None:
-        scores = random_scores(4, 15, 1, skips=0.3)
-        board = board_of(scores)
+    @pytest.mark.parametrize(("skips", "skipped"), [(0.0, "zero"), (0.3, "zero"), (0.3, "ignore")])
+    def test_p_matches_scipy_over_the_queries_of_the_policy(self, seed: int, skips: float, skipped: Skipped) -> None:
+        scores = random_scores(4, 15, seed, skips)
+        board = board_of(scores, Policy(skipped=skipped), queries=[f"q{q}" for q in range(16)])
         for row in compare_all(board):
-            mine, other = ([scores[run].get(q, 0.0) for q in board.query_ids] for run in (row.run, row.against))
+            both = board.query_ids if skipped == "zero" else scores[row.run].keys() & scores[row.against].keys()
+            mine, other = ([scores[run].get(q, 0.0) for q in both] for run in (row.run, row.against))
             assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
-
-    def test_skipped_query_is_left_out_if_policy_ignores_it(self) -> None:
-        scores = random_scores(4, 15, 1, skips=0.3)
-        board = board_of(scores, Policy(skipped="ignore"))
-        for row in compare_all(board):
-            both = scores[row.run].keys() & scores[row.against].keys()
-            mine, other = ([scores[run][q] for q in sorted(both)] for run in (row.run, row.against))
-            assert row.queries == len(both) < 15
-            assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
+            # No run answered q15, but it counts if a skipped query scores zero.
+            assert row.queries == len(both) and (row.queries == 16 or skipped == "ignore")
 
     def test_systems_with_different_divisors_are_compared_by_coverage(self) -> None:
         covers = {"a": {"q1": 0.5, "q2": 0.25, "q3": 1.0}, "b": {"q1": 0.5, "q2": 0.25}}
@@ -89,11 +78,6 @@ class TestTTest:
         board = replace(board_of(shares, Policy(skipped="ignore")), coverage=covers)
         (row,) = compare_all(board)
         assert (row.queries, row.p, row.undefined) == (2, None, SAME)
-
-    def test_query_that_no_run_answered_still_counts(self) -> None:
-        board = board_of({"a": {"q1": 0.9, "q2": 0.5}, "b": {"q1": 0.1, "q2": 0.4}}, queries=["q1", "q2", "q3"])
-        expected = stats.ttest_rel([0.9, 0.5, 0.0], [0.1, 0.4, 0.0]).pvalue
-        assert compare_systems(board)[0].p == pytest.approx(expected)
 
     def test_rounding_differences_make_p_undefined(self) -> None:
         same_step = np.array([[0.3 - 0.2], [0.8 - 0.7], [0.6 - 0.5]])
@@ -127,14 +111,10 @@ class TestRandomisationTest:
         mine = randomisation_test(differences[:, None], 20_000)[0]
         assert mine == pytest.approx(theirs, abs=0.02)
 
-    def test_p_is_never_zero_with_drawn_flips(self) -> None:
-        certain = np.full((40, 1), 0.5)
-        assert randomisation_test(certain, 999)[0] == pytest.approx(1 / 1000)
-
-    def test_thousands_of_items_can_be_tested(self) -> None:
-        differences = np.tile([[1.0, 1.0], [1.0, -1.0]], (1000, 1))
-        found = randomisation_test(differences, 99)
-        assert found[0] == pytest.approx(1 / 100) and found[1] == 1
+    def test_p_of_drawn_flips_is_never_zero(self) -> None:
+        assert randomisation_test(np.full((40, 1), 0.5), 999)[0] == pytest.approx(1 / 1000)
+        thousands = randomisation_test(np.tile([[1.0, 1.0], [1.0, -1.0]], (1000, 1)), 99)
+        assert thousands[0] == pytest.approx(1 / 100) and thousands[1] == 1
 
     def test_result_depends_on_seed_only(self) -> None:
         board = board_of(random_scores(4, 30, 5))
@@ -166,78 +146,60 @@ class TestHolm:
     def test_adjustment_matches_hand_calculation(self) -> None:
         # Sorted, .01 .02 .03 .04 times 4 3 2 1 is .04 .06 .06 .04, and monotone .04 .06 .06 .06.
         assert adjust_holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
-
-    def test_values_stop_at_1_and_single_value_is_unchanged(self) -> None:
         assert adjust_holm([0.5, 0.9]) == [1.0, 1.0]
         assert adjust_holm([0.03]) == [0.03]
         assert adjust_holm([]) == []
 
-    def test_correction_counts_only_possible_comparisons(self) -> None:
+    def test_correction_counts_only_possible_comparisons_and_can_be_off(self) -> None:
         scores = random_scores(3, 10, 8)
         scores["twin"] = dict(scores["run2"])
-        board = board_of(scores)
-        rows = compare_systems(board, "run2")
+        rows = compare_systems(board_of(scores), "run2")
         p_values = [row.p for row in rows if row.p is not None]
         assert len(p_values) == 2
         assert [row.corrected for row in rows if row.p is not None] == pytest.approx(adjust_holm(p_values))
-
-    def test_correction_can_be_turned_off(self) -> None:
-        for row in compare_all(board_of(random_scores(5, 10, 9)), correction="none"):
-            assert row.corrected == row.p
+        plain = compare_systems(board_of(scores), "run2", correction="none")
+        assert [row.corrected for row in plain] == [row.p for row in rows]
 
 
 class TestComparedPairs:
     BOARD = board_of(random_scores(5, 20, 10))
+    ORDER = tuple(system.run for system in BOARD.systems)
 
-    def test_best_system_is_default_baseline(self) -> None:
-        order = [system.run for system in self.BOARD.systems]
-        rows = compare_systems(self.BOARD)
-        assert [(row.run, row.against) for row in rows] == [(run, order[0]) for run in order[1:]]
-
-    def test_named_baseline_is_compared_with_all_others(self) -> None:
-        order = [system.run for system in self.BOARD.systems]
-        rows = compare_systems(self.BOARD, order[2])
-        assert [row.run for row in rows] == [order[0], order[1], order[3], order[4]]
-        assert [row.difference > 0 for row in rows] == [True, True, False, False]
-
-    def test_neighbours_are_compared_with_system_above(self) -> None:
-        order = [system.run for system in self.BOARD.systems]
-        rows = compare_neighbours(self.BOARD)
-        assert [(row.run, row.against) for row in rows] == list(zip(order[1:], order[:-1], strict=True))
+    def test_systems_are_compared_with_the_best_the_named_or_the_one_above(self) -> None:
+        best, named, above = (
+            [(row.run, row.against) for row in rows]
+            for rows in (
+                compare_systems(self.BOARD),
+                compare_systems(self.BOARD, self.ORDER[2]),
+                compare_neighbours(self.BOARD),
+            )
+        )
+        assert best == [(run, self.ORDER[0]) for run in self.ORDER[1:]]
+        assert named == [(run, self.ORDER[2]) for run in self.ORDER if run != self.ORDER[2]]
+        assert above == list(zip(self.ORDER[1:], self.ORDER[:-1], strict=True))
 
     def test_all_pairs_are_compared_once_with_better_first(self) -> None:
         rows = compare_all(self.BOARD)
-        assert len({frozenset((row.run, row.against)) for row in rows}) == len(rows) == 10
-        assert all(row.difference >= 0 for row in rows)
-
-    def test_error_bar_overlap_matches_bars_overlap(self) -> None:
+        assert [(row.run, row.against) for row in rows] == list(itertools.combinations(self.ORDER, 2))
         scores, errors = self.BOARD.scores, self.BOARD.std_errors
-        for row in compare_all(self.BOARD):
+        for row in rows:
+            assert row.difference == pytest.approx(scores[row.run] - scores[row.against]) and row.difference >= 0
             expected = bars_overlap(scores[row.run], errors[row.run], scores[row.against], errors[row.against])
             assert row.error_bars_overlap == expected
-
-    def test_systems_differ_if_corrected_p_is_below_level(self) -> None:
-        for row in compare_all(self.BOARD):
-            assert row.corrected is not None
-            assert row.differs == (row.corrected < ALPHA)
+            assert row.corrected is not None and row.differs == (row.corrected < ALPHA)
 
 
 class TestUndefinedTests:
     @pytest.mark.parametrize("test", ["t", "randomisation"])
-    def test_identical_scores_have_no_p(self, test: str) -> None:
+    def test_identical_scores_and_single_query_have_no_p(self, test: SystemTest) -> None:
         board = board_of({run: {"q1": 0.1, "q2": 0.5} for run in ("a", "b")})
-        (row,) = compare_systems(board, test=test)  # type: ignore[arg-type]
+        (row,) = compare_systems(board, test=test)
         assert (row.p, row.corrected, row.differs, row.undefined) == (None, None, None, SAME)
         assert row.error_bars_overlap
-
-    @pytest.mark.parametrize("test", ["t", "randomisation"])
-    def test_single_query_has_no_p(self, test: str) -> None:
-        board = board_of({"a": {"q1": 0.1}, "b": {"q1": 0.5}})
-        (row,) = compare_systems(board, test=test)  # type: ignore[arg-type]
-        assert row.p is None
+        (row,) = compare_systems(board_of({"a": {"q1": 0.1}, "b": {"q1": 0.5}}), test=test)
+        assert row.p is None and row.error_bars_overlap is None
         assert row.undefined is not None
         assert mentions(row.undefined, "2") and mentions(row.undefined, "1")
-        assert row.error_bars_overlap is None
 
     def test_constant_difference_has_randomisation_test_only(self) -> None:
         board = board_of({"a": {f"q{i}": 0.1 * i for i in range(4)}, "b": {f"q{i}": 0.1 * i + 0.5 for i in range(4)}})
@@ -266,32 +228,25 @@ class TestUndefinedTests:
             compare_systems(board, test="randomisation", permutations=0)
 
 
-class TestCommand:
-    @pytest.fixture
-    def small(self, project: Project) -> Project:
-        questions = [Question(f"q{i}/a", f"q{i}", f"What is {i}?") for i in range(4)]
-        ratings = {(f"What is {i}?", f"p{i}{j}"): (i + 2 * j) % 6 for i in range(4) for j in range(3)}
-        orders = {"good": (2, 1, 0), "fair": (1, 2, 0), "poor": (0, 1, 2)}
-        runs = {run: {f"q{i}": [f"p{i}{j}" for j in order] for i in range(4)} for run, order in orders.items()}
-        fill(project, questions, ratings, runs)
-        return project
+def test_command_prints_the_comparison(project: Project) -> None:
+    questions = [Question(f"q{i}/a", f"q{i}", f"What is {i}?") for i in range(4)]
+    ratings = {(f"What is {i}?", f"p{i}{j}"): (i + 2 * j) % 6 for i in range(4) for j in range(3)}
+    orders = {"good": (2, 1, 0), "fair": (1, 2, 0), "poor": (0, 1, 2)}
+    runs = {run: {f"q{i}": [f"p{i}{j}" for j in order] for i in range(4)} for run, order in orders.items()}
+    fill(project, questions, ratings, runs)
+    expected = compare_systems(leaderboard(project, "nDCG@10"), "poor", "randomisation")
+    best = leaderboard(project, "nDCG@10").systems[0].run
+    project.close()
 
-    def run(self, project: Project, *options: str) -> str:
-        project.close()
-        result = CliRunner().invoke(cli, ["significance", "--project", str(project.path), *options])
+    def printed(*options: str) -> str:
+        words = ["significance", "--project", str(project.path), "--measure", "nDCG@10", *options]
+        result = CliRunner().invoke(cli, words)
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    def test_json_matches_comparison(self, small: Project) -> None:
-        expected = compare_systems(leaderboard(small, "nDCG@10"), "poor", "randomisation")
-        found = json.loads(
-            self.run(small, "--measure", "nDCG@10", "--test", "randomisation", "--baseline", "poor", "--json")
-        )
-        assert (found["measure"], found["test"], found["baseline"]) == ("nDCG@10", "randomisation", "poor")
-        assert found["systems"] == [row.as_dict() for row in expected]
-
-    def test_table_has_row_for_every_other_system(self, small: Project) -> None:
-        best = leaderboard(small, "nDCG@10").systems[0].run
-        lines = self.run(small, "--measure", "nDCG@10").splitlines()
-        assert lines[0].startswith("nDCG@10 ") and f" {best}," in lines[0]
-        assert len(lines) == 2 + 2
+    found = json.loads(printed("--test", "randomisation", "--baseline", "poor", "--json"))
+    assert (found["measure"], found["test"], found["baseline"]) == ("nDCG@10", "randomisation", "poor")
+    assert found["systems"] == [row.as_dict() for row in expected]
+    lines = printed().splitlines()
+    assert lines[0].startswith("nDCG@10 ") and f" {best}," in lines[0]
+    assert len(lines) == 2 + 2

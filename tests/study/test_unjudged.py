@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-from exam_workbench import cli
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.graders import Control
@@ -18,8 +15,9 @@ from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.study import to_grade, unjudged_shares
 from exam_workbench.types import Grade, GraderInput, Question
-from tests.made.projects import SPEC, fill, judge, new_project
+from tests.made.projects import SPEC, fill, filled_project, judge
 from tests.made.refusals import refusal
+from tests.made.shell import run_words
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
 OLD = {"old": {"q1": ["p1", "p2"], "q2": ["p3"]}}
@@ -40,57 +38,59 @@ class Fives:
         yield [(q, p, Grade(5)) for q, p in pairs]
 
 
-def _with_a_new_run(project: Project, folder: Path) -> None:
+def add_new_run(project: Project) -> None:
     fill(project, BANK, RATINGS, OLD)
-    texts, run = folder / "new.tsv", folder / "new.run"
-    texts.write_text("p4\ttext of p4\np5\ttext of p5\n")
-    run.write_text(NEW)
-    import_files(project, "passages", [Source.from_path(texts)], "ann")
-    import_files(project, "runs", [Source.from_path(run)], "ann")
+    texts = "p4\ttext of p4\np5\ttext of p5\n"
+    import_files(project, "passages", [Source("new.tsv", data=texts.encode())], "ann")
+    import_files(project, "runs", [Source("new.run", data=NEW.encode())], "ann")
 
 
-def test_judged_share_is_counted_by_run_and_source(project: Project, tmp_path: Path) -> None:
-    _with_a_new_run(project, tmp_path)
-    judge(project, {("q1", "p4"): 1, ("q1", "p1"): 0, ("q1", "p2"): -1, ("q2", "p3"): 0})
-    shares = {(s.run, s.source): s for s in unjudged_shares(project).shares}
+filled = filled_project(add_new_run)
+
+
+def test_judged_share_is_counted_by_run_and_source(filled: Project) -> None:
+    judge(filled, {("q1", "p4"): 1, ("q1", "p1"): 0, ("q1", "p2"): -1, ("q2", "p3"): 0})
+    shares = {(s.run, s.source): s for s in unjudged_shares(filled).shares}
     assert (shares["old", "exam"].known, shares["old", "exam"].top, shares["old", "exam"].judged) == (3, 3, 1.0)
     # The new run has labels for p1 and p2 of three passages in q1, and for none in q2.
     assert (shares["new", "exam"].known, shares["new", "exam"].top) == (2, 4)
     assert shares["new", "exam"].judged == pytest.approx((2 / 3 + 0) / 2)
     # A judgment of -1 does not count as judged.
     assert (shares["new", "assessors"].known, shares["old", "assessors"].known) == (2, 2)
-
-
-def test_judged_share_matches_judged_measure(project: Project, tmp_path: Path) -> None:
-    _with_a_new_run(project, tmp_path)
-    judge(project, {("q1", "p4"): 1, ("q1", "p2"): -1, ("q2", "p3"): 0})
-    board = leaderboard(project, "Judged@2", "assessors", Policy(skipped="ignore"))
-    found = {s.run: s.judged for s in unjudged_shares(project, top_k=2).shares if s.source == "assessors"}
+    board = leaderboard(filled, "Judged@2", "assessors", Policy(skipped="ignore"))
+    found = {s.run: s.judged for s in unjudged_shares(filled, top_k=2).shares if s.source == "assessors"}
     assert found == pytest.approx(board.scores)
+    with refusal("unknown-run", "nobody"):
+        unjudged_shares(filled, runs=["nobody"])
+    with refusal("unknown-run", "nobody"):
+        make_plan(filled, SPEC, 1, Scope(runs=("nobody",)))
+    with refusal("depth-out-of-range", "0"):
+        unjudged_shares(filled, top_k=0)
 
 
-def test_missing_grades_are_listed_by_best_rank(project: Project, tmp_path: Path) -> None:
-    _with_a_new_run(project, tmp_path)
-    found = to_grade(project, Policy(), "new", 20)
+def test_missing_grades_are_listed_by_best_rank(filled: Project) -> None:
+    found = to_grade(filled, Policy(), "new", 20)
     assert (found.passages, found.ungraded, found.failed, found.not_pooled) == (4, 3, 1, 0)
     assert [(n.query_id, n.passage_id, n.rank, n.ungraded, n.failed) for n in found.next] == [
         ("q1", "p4", 1, 2, 0),
         ("q2", "p5", 1, 1, 0),
         ("q1", "p2", 3, 0, 1),
     ]
-    short = to_grade(project, Policy(), "new", 20, listed=1)
+    short = to_grade(filled, Policy(), "new", 20, listed=1)
     assert (len(short.next), short.more, short.ungraded) == (1, 2, 3)
-    assert to_grade(project, Policy(), "old", 20).ungraded == 0
+    assert to_grade(filled, Policy(), "old", 20).ungraded == 0
+    with filled.transaction() as cursor:
+        set_pool_depth(cursor, 1, "ann")
+    found = to_grade(filled, Policy(), "new", 20)
+    # p4 and p5 are at rank 1, and p1 at rank 1 of the old run, so only p2 is not pooled.
+    assert (found.passages, found.not_pooled, found.ungraded) == (4, 1, 3)
+    assert unjudged_shares(filled).top_k == 1
 
 
-def test_job_grades_only_missing_pairs_of_run(project: Project, tmp_path: Path) -> None:
-    _with_a_new_run(project, tmp_path)
-    other = tmp_path / "other.run"
-    other.write_text("q1 Q0 p6 1 9 other\n")
-    texts = tmp_path / "p6.tsv"
-    texts.write_text("p6\ttext of p6\n")
-    import_files(project, "passages", [Source.from_path(texts)], "ann")
-    import_files(project, "runs", [Source.from_path(other)], "ann")
+def test_job_grades_only_missing_pairs_of_run(filled: Project) -> None:
+    project = filled
+    import_files(project, "passages", [Source("p6.tsv", data=b"p6\ttext of p6\n")], "ann")
+    import_files(project, "runs", [Source("other.run", data=b"q1 Q0 p6 1 9 other\n")], "ann")
     wanted = to_grade(project, Policy(), "new", 20)
     assert make_plan(project, SPEC, 1, Scope(runs=("new",))).to_grade == wanted.ungraded == 3
     assert make_plan(project, SPEC, 1, Scope(runs=("new", "other"))).to_grade == 5
@@ -105,21 +105,9 @@ def test_job_grades_only_missing_pairs_of_run(project: Project, tmp_path: Path) 
     assert json.loads(project.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))["runs"] == ["new"]
 
 
-def test_passages_outside_pool_are_counted_separately(project: Project, tmp_path: Path) -> None:
-    _with_a_new_run(project, tmp_path)
-    with project.transaction() as cursor:
-        set_pool_depth(cursor, 1, "ann")
-    found = to_grade(project, Policy(), "new", 20)
-    # p4 and p5 are at rank 1, and p1 at rank 1 of the old run, so only p2 is not pooled.
-    assert (found.passages, found.not_pooled, found.ungraded) == (4, 1, 3)
-    assert unjudged_shares(project).top_k == 1
-
-
-def test_passages_without_text_are_not_counted_as_ungraded(project: Project, tmp_path: Path) -> None:
+def test_passages_without_text_are_not_counted_as_ungraded(project: Project) -> None:
     fill(project, BANK, RATINGS, OLD)
-    run = tmp_path / "new.run"
-    run.write_text(NEW)
-    import_files(project, "runs", [Source.from_path(run)], "ann")
+    import_files(project, "runs", [Source("new.run", data=NEW.encode())], "ann")
     found = to_grade(project, Policy(), "new", 20)
     assert (found.without_text, found.ungraded, found.failed) == (2, 0, 1)
 
@@ -134,26 +122,11 @@ def test_judged_shares_work_before_any_grading(project: Project) -> None:
     assert [(s.source, s.known) for s in found.shares] == [("assessors", 1)]
 
 
-def test_unknown_run_and_invalid_depth_are_refused(project: Project, tmp_path: Path) -> None:
-    _with_a_new_run(project, tmp_path)
-    with refusal("unknown-run", "nobody"):
-        unjudged_shares(project, runs=["nobody"])
-    with refusal("unknown-run", "nobody"):
-        make_plan(project, SPEC, 1, Scope(runs=("nobody",)))
-    with refusal("depth-out-of-range", "0"):
-        unjudged_shares(project, top_k=0)
-
-
-def test_command_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(tmp_path / "p.duckdb")
-    project = new_project(Path(path))
-    _with_a_new_run(project, tmp_path)
-    project.close()
+def test_command_outputs(filled: Project) -> None:
+    filled.close()
 
     def exam(*words: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["exam", *words, "--project", path])
-        cli.main()
-        return capsys.readouterr().out
+        return run_words([*words, "--project", str(filled.path)])[1].decode()
 
     found = json.loads(exam("unjudged", "--run", "new", "--json"))
     assert found["to_grade"][0]["ungraded"] == 3
