@@ -146,36 +146,31 @@ def small(project: Project, questions: list[Question], ratings: Ratings) -> Proj
     return project
 
 
-def test_ungraded_and_failed_pairs_are_not_counted(project: Project):
-    small(project, [A, B], {("A?", "p0"): 5, ("A?", "p1"): 0, ("A?", "p2"): None})
-    found = diagnosed(project).questions
-    assert (found["q1/a"].graded, found["q1/a"].answered) == (0.2, 0.5)
-    assert (found["q1/b"].graded, found["q1/b"].answered, found["q1/b"].verdict) == (0.0, None, "not graded")
-
-
-def test_ungraded_relevant_passage_is_not_uncovered(project: Project):
-    small(project, [A, B], {("A?", "p0"): 3})
-    assert diagnosed(project).uncovered == ["p0"]
-    grade(project, {("A?", "p1"): 1, ("B?", "p0"): 4})
-    assert diagnosed(project).uncovered == ["p1"]
-    assert diagnosed(project, min_judgment=2).uncovered == []
-
-
-def test_avoid_question_does_not_cover_passages(project: Project):
-    small(project, [A, AVOID], {("A?", "p0"): 1, (AVOID.text or "", "p0"): 5, (AVOID.text or "", "p1"): 0})
+def test_only_known_ratings_and_judgments_count(project: Project):
+    ratings = {("A?", "p0"): 3, ("A?", "p2"): None, (AVOID.text or "", "p0"): 5, (AVOID.text or "", "p1"): 0}
+    small(project, [A, B, AVOID], ratings)
     found = diagnosed(project)
+    # The failed p2 and the ungraded p1 are not counted, and the avoid question covers nothing.
     assert (found.uncovered, found.relevant) == (["p0"], 1)
+    assert (found.questions["q1/a"].graded, found.questions["q1/a"].answered) == (0.1, 0.0)
+    b = found.questions["q1/b"]
+    assert (b.graded, b.answered, b.verdict) == (0.0, None, "not graded")
     assert found.questions["q1/x"].answered == 0.5
-    bank.save_version(project, [replace(A, weight=0.0)], "out of every score", "ann")
-    assert list(diagnosed(project).questions) == ["q1/x"]
-
-
-def test_negative_judgment_counts_as_judgment(project: Project):
-    """TREC CAR judges trash with -1 and -2."""
-    small(project, [A], {("A?", p): 5 for p in ("p0", "p3", "p4")})
+    # TREC CAR judges trash with -1 and -2: p3 is a judged passage, and p4 is not.
+    grade(project, {("A?", "p1"): 1, ("B?", "p0"): 4, ("B?", "p3"): 5, ("B?", "p4"): 5})
     found = diagnosed(project)
-    assert found.questions["q1/a"].non_relevant == 0.5
-    assert [(stray.question, stray.passages) for stray in found.strays] == [(A, ["p3"])]
+    assert found.uncovered == ["p1"] and diagnosed(project, min_judgment=2).uncovered == []
+    assert (found.questions["q1/b"].non_relevant, found.questions["q1/b"].only_here) == (0.5, 0.5)
+    assert [(stray.question, stray.passages) for stray in found.strays] == [(B, ["p3"])]
+    assert diagnosed(project, min_rating=3).questions["q1/b"].only_here == 0.0
+    alone = diagnosed(project, source=None)
+    b = alone.questions["q1/b"]
+    assert (b.answered, b.non_relevant, b.only_here) == (1.0, None, None)
+    assert (alone.strays, alone.uncovered) == ([], [])
+    with refusal("unknown-grader", "nobody"):
+        diagnosed(project, grader="nobody")
+    bank.save_version(project, [replace(A, weight=0.0)], "out of every score", "ann")
+    assert list(diagnosed(project).questions) == ["q1/b", "q1/x"]
 
 
 def test_verdict_depends_on_share_of_answering_systems(project: Project):
@@ -230,27 +225,6 @@ def test_verdict_is_the_same_in_diagnosis_and_bank_worth(tmp_path: Path, skipped
     project.close()
 
 
-def test_passages_covered_by_one_question_only_are_counted(project: Project):
-    ratings = {("A?", "p0"): 5, ("A?", "p1"): 5, ("B?", "p0"): 5, ("B?", "p1"): 3}
-    small(project, [A, B], ratings)
-    assert {key: q.only_here for key, q in diagnosed(project).questions.items()} == {"q1/a": 0.5, "q1/b": 0.0}
-    assert diagnosed(project, min_rating=3).questions["q1/a"].only_here == 0.0
-
-
-def test_without_judgments_only_independent_numbers_are_given(project: Project):
-    small(project, [A], {("A?", f"p{i}"): 5 for i in range(10)})
-    found = diagnosed(project, source=None)
-    one = found.questions["q1/a"]
-    assert (one.answered, one.verdict, one.non_relevant, one.only_here) == (1.0, "universal", None, None)
-    assert (found.strays, found.uncovered) == ([], [])
-
-
-def test_unknown_grader_is_refused(project: Project):
-    small(project, [A], {("A?", "p0"): 5})
-    with refusal("unknown-grader", "nobody"):
-        diagnosed(project, grader="nobody")
-
-
 def test_bank_summary_follows_grades_and_saves(project: Project):
     asked = [A, B, AVOID, Question("q1/c", "q1", "C?"), Question("q2/c", "q2", "A?")]
     small(project, asked, {("A?", f"p{i}"): 5 for i in range(10)})
@@ -288,12 +262,7 @@ def test_near_duplicate_names_nearest_active_question(monkeypatch: pytest.Monkey
     unfit = [replace(questions[2], active=False), replace(questions[3], text=None), bank.new_question("q1", " ")]
     assert list(near_duplicates([*questions[:2], *unfit])) == ["q1/0", "q1/1"]
     assert asked[-1] == ["0?", "1?"]
-
-
-@pytest.mark.parametrize("questions", [[], [Question("q1/0", "q1", "0?")]])
-def test_no_question_is_a_near_duplicate_of_itself(questions: list[Question], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(graders, "text_similarities", lambda texts: np.ones((len(texts), len(texts)), np.float32))
-    assert near_duplicates(questions) == {}
+    assert near_duplicates(questions[:1]) == near_duplicates([]) == {}
 
 
 def test_query_without_passages_has_empty_diagnosis(project: Project):

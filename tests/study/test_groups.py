@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, strategies as st
 
 from exam_workbench.store import Project
@@ -24,25 +25,20 @@ def pairs(differ: Sequence[str], undefined: str | None = None) -> list[Differenc
     ]  # fmt: skip
 
 
-def test_systems_without_differences_form_one_group() -> None:
-    assert group_alike(FOUR, pairs([])).groups == [(0, 3)]
-
-
-def test_no_group_if_all_systems_differ() -> None:
-    found = group_alike(FOUR, pairs(["ab", "ac", "ad", "bc", "bd", "cd"]))
-    assert found.groups == []
-    assert found.of == {run: [] for run in "abcd"}
-
-
-def test_groups_overlap_if_only_their_ends_differ() -> None:
-    found = group_alike(FOUR, pairs(["ad"]))
-    assert found.groups == [(0, 2), (1, 3)]
-    assert found.of["a"] == ["b", "c"]
-    assert found.of["b"] == ["a", "c", "d"]
-
-
-def test_group_ends_before_any_two_members_differ() -> None:
-    assert group_alike(FOUR, pairs(["bc"])).groups == [(0, 1), (2, 3)]
+@pytest.mark.parametrize(
+    ("differ", "groups"),
+    [
+        ([], [(0, 3)]),
+        (["ab", "ac", "ad", "bc", "bd", "cd"], []),
+        (["ad"], [(0, 2), (1, 3)]),
+        (["bc"], [(0, 1), (2, 3)]),
+    ],
+)
+def test_group_ends_before_any_two_members_differ(differ: list[str], groups: list[tuple[int, int]]) -> None:
+    found = group_alike(FOUR, pairs(differ))
+    assert found.groups == groups
+    apart = {frozenset(pair) for pair in differ} | {frozenset(run) for run in "abcd"}
+    assert found.of == {run: [other for other in "abcd" if {run, other} not in apart] for run in "abcd"}
 
 
 def test_identical_systems_are_grouped_but_untested_ones_are_not() -> None:

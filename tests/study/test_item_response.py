@@ -65,32 +65,22 @@ def test_each_question_gets_a_verdict_and_suggestion(project: Project) -> None:
     assert len(found.remarks) == 1, f"{SYSTEMS} systems are too few for discrimination"
 
 
-def test_single_query_uses_own_questions_and_remarks_on_few(project: Project) -> None:
+def test_skipped_query_is_unanswered_or_ignored_and_missing_grades_are_not_wrong(tmp_path: Path) -> None:
+    project = new_project(tmp_path / "p.duckdb")
+    runs = {f"s{i}": {"q1": [f"p{i}"]} for i in range(6)} | {"other": {"q2": ["p0"]}}
+    questions = [Question("q1/a", "q1", "a?"), Question("q2/b", "q2", "b?")]
+    ratings = {("a?", f"p{i}"): rating for i, rating in enumerate((5, 5, 5, 0, None))}
+    fill(project, questions, ratings | {("b?", "p0"): 5}, runs)
+    counted = {row.question_id: row for row in bank_worth(project, Policy()).questions}
+    assert (counted["q1/a"].examinees, counted["q1/a"].answered) == (5, 0.6)
+    ignored = {row.question_id: row for row in bank_worth(project, Policy(skipped="ignore")).questions}
+    assert (ignored["q1/a"].examinees, ignored["q1/a"].answered) == (4, 0.75)
+
+
+def test_examinees_of_a_single_query_are_systems_or_passages(project: Project) -> None:
     found = bank_worth(project, Policy(), "q1")
     assert {row.query_id for row in found.questions} == {"q1"} and len(found.questions) == 7
     assert any(mentions(remark, "7") for remark in found.remarks)
-
-
-def test_skipped_query_counts_as_unanswered_or_is_ignored(tmp_path: Path) -> None:
-    project = new_project(tmp_path / "p.duckdb")
-    runs = {f"s{i}": {"q1": ["good"]} for i in range(4)} | {"other": {"q2": ["good"]}}
-    questions = [Question("q1/a", "q1", "a?"), Question("q2/b", "q2", "b?")]
-    fill(project, questions, {("a?", "good"): 5, ("b?", "good"): 5}, runs)
-    counted = {row.question_id: row for row in bank_worth(project, Policy()).questions}
-    assert (counted["q1/a"].examinees, counted["q1/a"].answered) == (5, 0.8)
-    ignored = {row.question_id: row for row in bank_worth(project, Policy(skipped="ignore")).questions}
-    assert (ignored["q1/a"].examinees, ignored["q1/a"].answered) == (4, 1.0)
-
-
-def test_failed_and_ungraded_pairs_are_missing_not_wrong(tmp_path: Path) -> None:
-    project = new_project(tmp_path / "p.duckdb")
-    runs = {f"s{i}": {"q1": [f"p{i}"]} for i in range(4)}
-    fill(project, [Question("q1/a", "q1", "a?")], {("a?", "p0"): 5, ("a?", "p1"): 0, ("a?", "p2"): None}, runs)
-    row = bank_worth(project, Policy()).questions[0]
-    assert (row.examinees, row.answered) == (2, 0.5)
-
-
-def test_passages_can_be_the_examinees(project: Project) -> None:
     found = bank_worth(project, Policy(), "q1", "passages")
     rows = {row.question_id: row for row in found.questions}
     assert found.examinees == "passages" and set(found.abilities) >= {"on-top", "blank"}

@@ -152,10 +152,8 @@ class TestTrecDeepLearning2020:
         # Binary graders have no relevant passages at min rating 3.
         assert ("HELM", 3, "AP") in undefined
         assert ("QuestionSelfRatedUnanswerablePromptWithChoices", 5, "AP") not in undefined
-
-    def test_known_correlation_of_collection_is_reproduced(self, table: MetaTable) -> None:
-        cell = row_of(table, "QuestionSelfRatedUnanswerablePromptWithChoices").cells[1]
-        assert [round(value or 0, 3) for value in numbers(cell)[:2]] == [0.957, 0.855]
+        known = row_of(table, "QuestionSelfRatedUnanswerablePromptWithChoices").cells[1]
+        assert [round(value or 0, 3) for value in numbers(known)[:2]] == [0.957, 0.855]
 
     def test_chosen_rows_stop_at_top_of_each_scale(self, dl20: Project) -> None:
         rows = choose_rows(dl20, ["HELM", "NIST", "Thomas"], [1, 3, 4, 5])
@@ -210,25 +208,25 @@ class TestRows:
         # Judgments do not cover questions, so measures of questions are compared with nDCG@10.
         assert [column.against_measure for column in table.columns] == ["AP", "nDCG@10", "nDCG@10", "nDCG@10"]
 
-    def test_short_scale_grader_has_one_row_at_its_top(self, own: Project) -> None:
+    def test_grader_has_one_row_on_a_short_scale_and_no_value_without_grades(self, own: Project) -> None:
         spec = GraderSpec("judge", "direct", "none", kinds=("question",), max_rating=1)
         grade(own, {("What is A?", "p1"): 1}, spec)
         rows = choose_rows(own, ["judge"], [1, 3, 5], ["max", "mean"], [None, 1])
         assert [row.policy.min_rating for row in rows] == [1]
+        bank.save_version(own, [replace(question, text=f"{question.text}?") for question in BANK], "reworded", "ann")
+        table = meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["AP"])
+        assert table.rows[0].cells[0].correlation.undefined
 
-    def test_all_methods_are_rows_by_default(self, own: Project) -> None:
-        import_files(own, "leaderboard", [Source("theirs.tsv", data=b"run\tscore\nx\t1\ny\t2\nz\t3\n")], "tester")
-        assert list_methods(own) == ["test grader", "assessors", "nothing found", "theirs"]
-        rows = choose_rows(own, min_ratings=[1])
-        assert [row.source for row in rows] == ["exam", "assessors", "nothing found", "theirs"]
-
-    def test_import_without_common_system_is_left_out_and_named(self, own: Project) -> None:
-        run = next(iter(ranking_scores(own)))
-        for name, first in (("theirs", "foreign"), ("partly", run)):
+    def test_all_methods_with_a_common_system_are_rows_by_default(self, own: Project) -> None:
+        assert list_methods(own) == ["test grader", "assessors", "nothing found"]
+        for name, first in (("theirs", "foreign"), ("partly", next(iter(ranking_scores(own))))):
             content = f"run\tscore\n{first}\t1\nelse\t2\nother\t3\n".encode()
             import_files(own, "leaderboard", [Source(f"{name}.tsv", data=content)], "tester")
-        table = meta_table(own, choose_rows(own, min_ratings=[1]), ["assessors"], ["AP"])
-        assert "theirs" not in [row.name for row in table.rows] and "partly" in [row.name for row in table.rows]
+        assert list_methods(own) == ["test grader", "assessors", "nothing found", "theirs", "partly"]
+        rows = choose_rows(own, min_ratings=[1])
+        assert [row.source for row in rows] == ["exam", "assessors", "nothing found", "theirs", "partly"]
+        table = meta_table(own, rows, ["assessors"], ["AP"])
+        assert [row.name for row in table.rows] == ["test grader", "assessors", "nothing found", "partly"]
         assert table.left_out == ("theirs",) and table.as_dict()["left_out"] == ["theirs"]
         assert "theirs" in make_caption(table) and "theirs" in meta_latex(table)
         # If it is the only row, it stays and gives the reason.
@@ -306,24 +304,7 @@ class TestCells:
         assert any(mentions(reason, "EXAM-Cover@20") for reason in reasons), reasons
         assert row_of(table, "nothing found").cells[0].value("spearman") is None
 
-    def test_grader_without_grades_for_bank_is_undefined(self, own: Project) -> None:
-        bank.save_version(own, [replace(question, text=f"{question.text}?") for question in BANK], "reworded", "ann")
-        table = meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["AP"])
-        assert table.rows[0].cells[0].correlation.undefined
-
-    def test_new_judgments_show_at_once(self, own: Project) -> None:
-        def cell() -> Cell:
-            return meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["nDCG@10"]).rows[0].cells[0]
-
-        before = cell()
-        judge(own, {("q1", "p1"): 0, ("q1", "p3"): 2}, "assessors")
-        with own.transaction() as cursor:
-            cursor.execute(
-                "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, 'ann', 'import qrels', '{}')"
-            )
-        assert cell() != before
-
-    def test_intervals_enclose_value_and_are_optional(self, small: Project) -> None:
+    def test_intervals_enclose_value_and_random_ties_are_repeatable(self, small: Project) -> None:
         rows = choose_rows(small, ["exam"], [4])
         (plain,) = meta_table(small, rows, ["assessors"], ["nDCG@10"]).rows[0].cells
         assert plain.intervals == {}
@@ -331,9 +312,6 @@ class TestCells:
         interval, value = cell.intervals["spearman"], cell.value("spearman")
         assert interval is not None and value is not None
         assert -1 <= interval[0] <= value <= interval[1] <= 1
-
-    def test_random_ties_are_repeatable_and_can_use_errors(self, small: Project) -> None:
-        rows = choose_rows(small, ["exam"], [4])
         options: dict[str, Any] = {"measures": ["AP"], "ties": "random", "repeats": 50}
         once, again = (meta_table(small, rows, ["assessors"], **options).rows[0].cells[0] for _ in range(2))
         assert once == again
@@ -351,7 +329,7 @@ class TestCells:
 
 
 class TestOutput:
-    def test_tsv_has_full_numbers_and_reasons_for_missing_ones(self, small: Project) -> None:
+    def test_tsv_has_full_numbers_reasons_for_missing_ones_and_no_formula(self, small: Project) -> None:
         table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP"])
         found = list(csv.DictReader(io.StringIO(meta_tsv(table)), delimiter="\t"))
         assert [line["row"] for line in found] == [row.name for row in table.rows]
@@ -359,9 +337,6 @@ class TestOutput:
         assert found[0]["needed_pairs"] == str(table.rows[0].needed)
         assert found[2]["AP kendall"] == ""
         assert mentions(found[2]["undefined"], "AP") and mentions(found[2]["undefined"], "3")
-
-    def test_tsv_and_latex_escape_hostile_names(self, small: Project) -> None:
-        table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP"])
         columns = [replace(column, against="a\n\\input{x}", title="=cmd()") for column in table.columns]
         hostile = replace(table, rows=[replace(row, name="=cmd()") for row in table.rows], columns=columns)
         lines = [line.split("\t") for line in meta_tsv(hostile).splitlines()]
@@ -378,25 +353,11 @@ class TestOutput:
         assert "\\textbf{\\textit{" in found
 
     def test_command_prints_table_in_every_format(self, own: Project) -> None:
-        path = str(own.path)
         own.close()
+        command = ("meta-evaluation", "--project", str(own.path), "--against", "assessors", "--measure", "AP")
 
         def printed(*arguments: str) -> str:
-            result = CliRunner().invoke(
-                cli,
-                [
-                    "meta-evaluation",
-                    "--project",
-                    path,
-                    "--against",
-                    "assessors",
-                    "--measure",
-                    "AP",
-                    "--min-rating",
-                    "4",
-                    *arguments,
-                ],
-            )
+            result = CliRunner().invoke(cli, [*command, "--min-rating", "4", *arguments])
             assert result.exception is None, result.exception
             return result.stdout
 
@@ -411,5 +372,5 @@ class TestOutput:
         (row,) = found["rows"]
         assert (row["name"], row["min_rating"]) == ("test grader", 4)
         assert set(row["cells"][0]["intervals"]) == set(META_COEFFICIENTS)
-        refused = CliRunner().invoke(cli, ["meta", "--project", path, "--against", "assessors", "--tsv", "--json"])
+        refused = CliRunner().invoke(cli, [*command, "--tsv", "--json"])
         assert isinstance(refused.exception, InputError)

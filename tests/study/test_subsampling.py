@@ -35,9 +35,6 @@ def test_more_queries_separate_smaller_differences(project: Project) -> None:
     assert bounds == sorted(bounds, reverse=True)
     assert (sizes[-1].count, sizes[-1].kendall) == (40, pytest.approx(1.0))
     assert sizes[0].low <= sizes[0].kendall <= sizes[0].high < 1
-
-
-def test_too_few_queries_give_no_samples(project: Project) -> None:
     assert sample_queries(project, board_of(random_scores(3, 4, seed=3))) == []
 
 
@@ -68,8 +65,4 @@ def test_samples_of_questions_follow_the_rule_for_skipped_queries(project: Proje
         cursor.execute("DELETE FROM rankings WHERE run_key = (SELECT min(run_key) FROM rankings) AND query_key % 2 = 0")
     zero = sample_questions(project, "EXAM-Cover@3", Policy())
     assert sample_questions(project, "EXAM-Cover@3", Policy(skipped="ignore")) != zero
-
-
-def test_pool_normalised_measure_has_no_samples(project: Project) -> None:
-    ask(project)
     assert sample_questions(project, "EXAM-Cover@3/pool", Policy()) == []
