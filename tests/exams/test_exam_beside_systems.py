@@ -37,21 +37,18 @@ def with_runs(project: Project) -> Project:
 
 
 @pytest.mark.parametrize("put", [put_exam, put_by_hand], ids=["items", "by hand"])
-def test_exam_changes_no_leaderboard(with_runs: Project, put: Callable[..., list[Question]]) -> None:
+def test_exam_and_edits_of_it_change_no_leaderboard(with_runs: Project, put: Callable[..., list[Question]]) -> None:
     boards = [leaderboard(with_runs, measure) for measure in MEASURES]
-    put(with_runs, prefix="jar")
+    items = put(with_runs, prefix="jar")
     for before in boards:
         after = leaderboard(with_runs, before.measure)
         assert (after.systems, after.query_ids) == (before.systems, before.query_ids), before.measure
         assert (after.needed, after.usable) == (before.needed, before.usable), before.measure
-
-
-@pytest.mark.parametrize("measure", MEASURES[:2])
-def test_item_edit_changes_no_label_or_score(with_runs: Project, measure: str) -> None:
-    items = put_exam(with_runs, prefix="jar")
-    found = changes(with_runs, measure, Policy(), {"exam": [replace(items[0], active=False), *items[1:]]})
-    assert found.labels == [] and found.to_grade == 0
-    assert [one.score_after for one in found.systems] == [one.score_before for one in found.systems]
+    for measure in MEASURES[:2]:
+        edit = {items[0].query_id: [replace(items[0], active=False), *items[1:]]}
+        found = changes(with_runs, measure, Policy(), edit)
+        assert found.labels == [] and found.to_grade == 0
+        assert [one.score_after for one in found.systems] == [one.score_before for one in found.systems]
 
 
 def test_exam_is_a_query_with_only_multiple_choice_questions(with_runs: Project) -> None:

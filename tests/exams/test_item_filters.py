@@ -171,6 +171,11 @@ def test_default_thresholds_remove_at_most_five_per_cent_each() -> None:
     )
     assert fallen["extra embedding"] == fallen["intra embedding"] == 5
     assert at.intra_rouge is None, "a rule beyond the paper applies only if it is set"
+    assert usual_thresholds(values[:19]) == Thresholds()
+    assert usual_thresholds(measure_items([ITEM] * 40, counted)) == Thresholds(), "they would all fall at once"
+    assert usual_thresholds([]) == Thresholds() and check([], encode=counted) == []
+    with refusal("share-out-of-range"):
+        usual_thresholds([], 5)
 
 
 def test_equal_value_breaks_intra_but_not_extra_threshold() -> None:
@@ -184,14 +189,6 @@ def test_equal_value_breaks_intra_but_not_extra_threshold() -> None:
     )
     hit = fallen[0].hits[0]
     assert hit.threshold == bound and hit.one in fallen[0].item.discriminators and hit.other == fallen[0].item.key
-
-
-def test_few_or_equal_items_have_no_default_thresholds() -> None:
-    assert usual_thresholds(measure_items(many(19), counted)) == Thresholds()
-    assert usual_thresholds(measure_items([ITEM] * 40, counted)) == Thresholds(), "they would all fall at once"
-    assert usual_thresholds([]) == Thresholds() and check([], encode=counted) == []
-    with refusal("share-out-of-range"):
-        usual_thresholds([], 5)
 
 
 def test_project_keeps_vectors_of_the_shipped_encoder(project: Project) -> None:

@@ -98,13 +98,11 @@ def test_each_passage_becomes_a_proposal_with_seeded_choice_order(corpus: Projec
     schema = asked[0].body["response_format"]["json_schema"]["schema"]
     assert schema["properties"]["choices"]["minItems"] == 4
     assert "documentation from DevOps" in asked[0].prompt
-
-
-def test_accepted_items_keep_source_and_raw_reply(corpus: Project, model: Model) -> None:
-    report = generate_items(corpus, model(item), "ann", ItemRequest(topic="sea", limit=1))
+    # Accepted items keep their source and the raw reply.
+    report = generate_items(corpus, drafter, "ann", ItemRequest(query_id="second", topic="sea", limit=1))
     bank.accept_proposals(corpus, report.keys, "bob")
     save_drafts(corpus, "bob", "good ones")
-    (made,) = exam_items(corpus, "exam")
+    (made,) = exam_items(corpus, "second")
     assert (made.topic, made.source_text) == ("sea", TEXTS[made.source_passage_id or ""])
     assert made.raw is not None and json.loads(made.raw)["explanation"] == "since"
 
@@ -118,18 +116,15 @@ def test_same_seed_gives_same_items_in_same_order(corpus: Project, model: Model)
     assert {tuple(one.passage_id for one in chunks_to_ask(corpus, drafter, ItemRequest(seed=n))) for n in range(8)} != {
         tuple(first)
     }
+    of_run = chunks_to_ask(corpus, drafter, ItemRequest(run="bm25"))
+    assert {one.passage_id: one.topic for one in of_run} == {"p0": "of wind", "p2": "of tides"}
+    assert {one.topic for one in chunks_to_ask(corpus, drafter, ItemRequest(run="bm25", topic="sea"))} == {"sea"}
     generate_items(corpus, drafter, "ann")
-    generate_items(corpus, drafter, "ann", ItemRequest(query_id="second"))
+    without_structure = model(lambda seen: no_structure() if seen.wants_json else item(seen))
+    generate_items(corpus, without_structure, "ann", ItemRequest(query_id="second"))
     one, two = (proposed_items(corpus, exam) for exam in ("exam", "second"))
     assert [made.text for made in one] != [] and {made.text for made in one} == {made.text for made in two}
     assert len({made.question_id for made in (*one, *two)}) == 8
-
-
-def test_passages_of_a_run_take_query_text_as_topic(corpus: Project, model: Model) -> None:
-    found = chunks_to_ask(corpus, model(item), ItemRequest(run="bm25"))
-    assert {one.passage_id: one.topic for one in found} == {"p0": "of wind", "p2": "of tides"}
-    named = chunks_to_ask(corpus, model(item), ItemRequest(run="bm25", topic="sea"))
-    assert {one.topic for one in named} == {"sea"}
 
 
 def test_stopped_generation_continues_with_the_rest(corpus: Project, model: Model) -> None:
@@ -186,11 +181,6 @@ def test_missing_reply_is_counted_apart_and_retried(corpus: Project, model: Mode
     assert generate_items(corpus, drafter, "ann").asked == 1
 
 
-def test_endpoint_without_structured_output_yields_items(corpus: Project, model: Model) -> None:
-    drafter = model(lambda seen: no_structure() if seen.wants_json else item(seen))
-    assert len(generate_items(corpus, drafter, "ann", ItemRequest(limit=2)).keys) == 2
-
-
 def test_paper_prompt_is_sent_verbatim_with_a_fenced_passage(corpus: Project, model: Model) -> None:
     asked: list[Seen] = []
 
@@ -232,9 +222,6 @@ def test_invalid_request_changes_nothing(corpus: Project, model: Model, wanted: 
     with pytest.raises(InputError):
         generate_items(corpus, model(item), "ann", wanted)
     assert (making_of(corpus), corpus.rows("SELECT query_id FROM queries")) == (None, queries)
-
-
-def test_unusable_endpoint_fails_without_proposals(corpus: Project, model: Model) -> None:
     with pytest.raises(GradingError):
         generate_items(corpus, model(lambda seen: status(404, "no such model")), "ann")
     assert list_proposals(corpus) == []

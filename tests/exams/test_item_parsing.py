@@ -24,68 +24,50 @@ def written(
     return "\n".join([question, *lines, key])
 
 
-# ruff: noqa: E501
 # The sample items of the paper's appendix (A.4), as the prompt asks a model to write them; keys A, B, A, C.
 SAMPLES = [
-    (
-        "Question: You are an AWS engineer responsible for monitoring the storage usage of your company's Amazon S3 "
-        "buckets. You want to track the total storage usage and number of objects in each bucket. Which of the following "
-        "metrics in CloudWatch should you use to achieve this?\n"
-        "A) BucketSizeBytes\nB) ObjectVersionBytes\nC) IncompleteMultipartUploads\nD) NumberOfObjects\n"
-        "Correct Answer: A) BucketSizeBytes",
-        0,
-        "BucketSizeBytes",
-    ),
-    (
-        "Question: The Swift team announced an update to the UltraViolet and Optical Telescope calibration to correct for "
-        "the loss of sensitivity over time. What is the impact of this update on observations in the three near "
-        "ultraviolet (UV) filters?\n"
-        "A) It decreases the sensitivity of observations in the UV filters by up to 0.3 mag.\n"
-        "B) It corrects for the loss of sensitivity over time, but the magnitude of the correction varies depending on "
-        "the filter.\n"
-        "C) It has no impact on observations in the UV filters.\n"
-        "D) It increases the sensitivity of observations in the UV filters by up to 0.3 mag.\n"
-        "Correct Answer: B) It corrects for the loss of sensitivity over time, but the magnitude of the correction varies "
-        "depending on the filter.",
-        1,
-        "It corrects for the loss of sensitivity over time, but the magnitude of the correction varies depending on the "
-        "filter.",
-    ),
-    (
-        "Question: You are working on a project that requires you to use the 'MailingAddress' field from the contact "
-        "object in your visual force email templates and formula fields. However, you are unable to use this field "
-        "directly. What should you do instead?\n"
-        "A) Use the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and 'MailingCountry' fields "
-        "separately in your code.\n"
-        "B) Use a third-party library to format the mailing address into a single string.\n"
-        "C) Create a custom object that contains the mailing address information and use that object in your code.\n"
-        "D) Use a combination of the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and "
-        "'MailingCountry' fields to create a new field that represents the full mailing address.\n"
-        "Correct Answer: A) Use the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and "
-        "'MailingCountry' fields separately in your code.",
-        0,
-        "Use the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and 'MailingCountry' fields "
-        "separately in your code.",
-    ),
-    (
-        "Question: What is the main reason for the establishment of a valuation allowance against the remainder of AMD's "
-        "U.S. deferred tax assets, net of U.S. deferred tax liabilities, in the fourth quarter of 2002?\n"
-        "A) To record the tax provision for the year 2002.\n"
-        "B) To provide for the utilization of net operating loss carryforwards.\n"
-        "C) To reflect the continuing substantial operating losses in the United States.\n"
-        "D) To offset the taxes due on income generated in certain foreign tax jurisdictions.\n"
-        "Correct Answer: C) To reflect the continuing substantial operating losses in the United States.",
-        2,
-        "To reflect the continuing substantial operating losses in the United States.",
-    ),
+    "Question: You are an AWS engineer responsible for monitoring the storage usage of your company's Amazon S3 "
+    "buckets. You want to track the total storage usage and number of objects in each bucket. Which of the following "
+    "metrics in CloudWatch should you use to achieve this?\n"
+    "A) BucketSizeBytes\nB) ObjectVersionBytes\nC) IncompleteMultipartUploads\nD) NumberOfObjects\n"
+    "Correct Answer: A) BucketSizeBytes",
+    "Question: The Swift team announced an update to the UltraViolet and Optical Telescope calibration to correct for "
+    "the loss of sensitivity over time. What is the impact of this update on observations in the three near "
+    "ultraviolet (UV) filters?\n"
+    "A) It decreases the sensitivity of observations in the UV filters by up to 0.3 mag.\n"
+    "B) It corrects for the loss of sensitivity over time, but the magnitude of the correction varies depending on "
+    "the filter.\n"
+    "C) It has no impact on observations in the UV filters.\n"
+    "D) It increases the sensitivity of observations in the UV filters by up to 0.3 mag.\n"
+    "Correct Answer: B) It corrects for the loss of sensitivity over time, but the magnitude of the correction varies "
+    "depending on the filter.",
+    "Question: You are working on a project that requires you to use the 'MailingAddress' field from the contact "
+    "object in your visual force email templates and formula fields. However, you are unable to use this field "
+    "directly. What should you do instead?\n"
+    "A) Use the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and 'MailingCountry' fields "
+    "separately in your code.\n"
+    "B) Use a third-party library to format the mailing address into a single string.\n"
+    "C) Create a custom object that contains the mailing address information and use that object in your code.\n"
+    "D) Use a combination of the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and "
+    "'MailingCountry' fields to create a new field that represents the full mailing address.\n"
+    "Correct Answer: A) Use the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and "
+    "'MailingCountry' fields separately in your code.",
+    "Question: What is the main reason for the establishment of a valuation allowance against the remainder of AMD's "
+    "U.S. deferred tax assets, net of U.S. deferred tax liabilities, in the fourth quarter of 2002?\n"
+    "A) To record the tax provision for the year 2002.\n"
+    "B) To provide for the utilization of net operating loss carryforwards.\n"
+    "C) To reflect the continuing substantial operating losses in the United States.\n"
+    "D) To offset the taxes due on income generated in certain foreign tax jurisdictions.\n"
+    "Correct Answer: C) To reflect the continuing substantial operating losses in the United States.",
 ]
 
 
-@pytest.mark.parametrize(("text", "position", "key"), SAMPLES)
-def test_sample_items_of_the_paper_are_parsed(text: str, position: int, key: str) -> None:
+@pytest.mark.parametrize("text", SAMPLES)
+def test_sample_items_of_the_paper_are_parsed(text: str) -> None:
     item = parse_item(text)
     assert isinstance(item, ParsedItem)
-    assert (item.key, item.choices[item.key]) == (position, key)
+    letter, _, key = text.rpartition("Correct Answer: ")[2].partition(") ")
+    assert (item.key, item.choices[item.key]) == ("ABCD".index(letter), key)
     assert text.startswith(f"Question: {item.question}\nA) {item.choices[0]}\n")
 
 
@@ -199,7 +181,7 @@ def test_any_reply_is_parsed_or_refused_by_part(text: str, spice: str) -> None:
         assert len(found.choices) == 4 and all(found.choices) and 0 <= found.key < 4
 
 
-def test_choice_order_depends_only_on_seed_and_item() -> None:
+def test_choice_order_depends_only_on_seed_and_item_and_spreads_the_key() -> None:
     seed = shuffle_seed(7, "exam/a")
     # A literal value, because published exams must stay reproducible.
     assert seed == 6933336395320096489
@@ -207,8 +189,5 @@ def test_choice_order_depends_only_on_seed_and_item() -> None:
     assert sorted(shuffle_choices(CHOICES, seed)) == sorted(CHOICES)
     assert shuffle_seed(7, "exam/a") == seed != shuffle_seed(8, "exam/a")
     assert 0 <= seed < 2**63
-
-
-def test_shuffling_spreads_the_key_evenly_over_positions() -> None:
     places = Counter(shuffle_choices(CHOICES, shuffle_seed(0, f"exam/{n}")).index(CHOICES[0]) for n in range(1000))
     assert all(200 < places[at] < 300 for at in range(4))

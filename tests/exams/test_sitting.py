@@ -20,6 +20,9 @@ from exam_workbench.exams import (
     add_student,
     examinee_responses,
     examinee_standing,
+    fit_abilities,
+    list_retrievals,
+    sit_by_rules,
     sit_exam,
     start_sitting,
 )
@@ -28,12 +31,12 @@ from exam_workbench.exams._examinee_setup import PROMPTS, letter_choices, prompt
 from exam_workbench.exchange import export_project, import_project
 from exam_workbench.graders import Access, Control, address_origin, fill_prompt, use_access
 from exam_workbench.graders._local.loading import load_model
-from exam_workbench.records import answers_of, close_interrupted, find_students, list_actions
+from exam_workbench.records import answers_of, find_students, list_actions
 from exam_workbench.store import Project
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.exams import put_exam, sittings
 from tests.made.refusals import refusal
-from tests.made.tiny_models import _text_tokenizer
+from tests.made.tiny_models import build_untrained, shared_model
 
 
 def letter(seen: Seen, name: str) -> Reply:
@@ -158,50 +161,43 @@ def test_background_job_pauses_resumes_and_ends(project: Project) -> None:
     assert under_way.ended["remote"].graded == 5 and under_way.name == "remote"
 
 
-def test_job_of_a_dead_process_is_marked_interrupted(project: Project) -> None:
-    put_exam(project, 2)
-    add_student(project, Plan("longest"), "ann")
-    sit_exam(project, ExamRequest(), "ann")
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL")
-    assert close_interrupted(project) == 1
-    assert sittings(project)[0][1] == "interrupted" and close_interrupted(project) == 0
-
-
-def test_rules_answer_without_a_model(project: Project) -> None:
+def test_every_rule_sits_once_with_every_context_and_survives_export(project: Project, tmp_path: Path) -> None:
     put_exam(project, 12)
-    for plan in (
-        Plan("random", name="a"), Plan("random", seed=1, name="b"), Plan("longest"),
-        Plan("embedding"), Plan("embedding", retrieval="oracle", name="reads"), Plan("overlap"),
-        Plan("overlap", retrieval="oracle", name="finds"),
-    ):  # fmt: skip
-        add_student(project, plan, "ann")
-    sit_exam(project, ExamRequest(), "ann")
+    said: list[str] = []
+    names = sit_by_rules(project, "ann", said.append)
+    before = examinee_responses(project)
+    assert before.names == names and len(set(names)) == 14 and said[-1] == f"Answers: {14 * 12}."
+    assert before.correct.shape == (14, 12) and not before.failed.any()
+    assert {component.factor for component in fit_abilities(project).components} == {"model", "retrieval"}
+    count = project.value("SELECT count(*) FROM answers")
+    assert sit_by_rules(project, "ann") == names, "existing examinees are not added again"
+    assert (project.value("SELECT count(*) FROM answers"), len(list_retrievals(project))) == (count, 2)
     for task in list_tasks(project):
         longest = max(task.choices, key=len)
         assert task.choices[answers(project, "longest answer closed-book")[task.text].chosen] == longest
-    chance = [[one.chosen for one in answers(project, name).values()] for name in "ab"]
-    assert chance[0] != chance[1] and all(set(chosen) <= {0, 1, 2, 3} for chosen in chance)
     # Rules that read the source passage find the key.
-    found = examinee_responses(project, ["reads", "finds"])
-    assert found.correct.mean() == 1
-    assert all(len(one.scores) == 4 for one in answers(project, "reads").values())
+    readers = ["all-MiniLM-L6-v2 oracle", "shared words oracle"]
+    assert examinee_responses(project, readers).correct.mean() == 1
+    assert all(len(one.scores) == 4 for one in answers(project, readers[0]).values())
+    add_student(project, Plan("random", seed=1, name="chance", factors={"size": "small"}), "ann")
+    sit_exam(project, ExamRequest(), "ann")
+    chance = [[one.chosen for one in answers(project, name).values()] for name in ("random closed-book", "chance")]
+    assert chance[0] != chance[1] and all(set(chosen) <= {0, 1, 2, 3} for chosen in chance)
+    before = examinee_responses(project)
+    export_project(project, tmp_path / "out", "ann")
+    again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
+    try:
+        after = examinee_responses(again)
+        assert after.students == before.students and after.correct.tolist() == before.correct.tolist()
+        assert sit_exam(again, ExamRequest(), "ann")[before.names[0]].total == 0
+    finally:
+        again.close()
 
 
 @pytest.fixture(scope="module")
 def causal(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A randomly initialised causal model."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    folder = tmp_path_factory.mktemp("causal")
-    torch.manual_seed(7)
-    tokenizer = _text_tokenizer("<s> $A", limit=512)
-    ids = {"vocab_size": len(tokenizer), "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 3}
-    GPT2LMHeadModel(
-        GPT2Config(n_embd=32, n_layer=2, n_head=2, n_positions=512, initializer_range=0.5, **ids)
-    ).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
+    return str(shared_model(tmp_path_factory, build_untrained, name="causal"))
 
 
 @pytest.mark.parametrize("normalise", [None, "none"])
@@ -262,18 +258,3 @@ def test_sitting_without_examinees_or_items_is_refused(project: Project) -> None
         sit_exam(project, ExamRequest(), "ann")
     with refusal("unknown-student", "nobody"):
         sit_exam(project, ExamRequest(("nobody",)), "ann")
-
-
-def test_examinees_and_answers_survive_export_and_import(project: Project, tmp_path: Path) -> None:
-    put_exam(project, 3)
-    add_student(project, Plan("embedding", retrieval="oracle", factors={"size": "small"}), "ann")
-    sit_exam(project, ExamRequest(), "ann")
-    before = examinee_responses(project)
-    export_project(project, tmp_path / "out", "ann")
-    again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
-    try:
-        after = examinee_responses(again)
-        assert after.students == before.students and after.correct.tolist() == before.correct.tolist()
-        assert sit_exam(again, ExamRequest(), "ann")[before.names[0]].total == 0
-    finally:
-        again.close()

@@ -18,13 +18,13 @@ from exam_workbench.exams._examinee_setup import PROMPTS, make_student, prompt_v
 from exam_workbench.exams._item_retrievals import BM25, fuse_rankings
 from exam_workbench.formats import Source
 from exam_workbench.graders import fill_prompt, pair_scores
-from exam_workbench.records import add_passages, list_examinees, passage_texts, put_student, read_retrieval
+from exam_workbench.records import add_passages, list_examinees, passage_texts, read_retrieval
 from exam_workbench.store import Project
 from exam_workbench.text import normalise_text
 from exam_workbench.types import Passage
 from tests.made.exams import METALS, put_exam
 from tests.made.refusals import refusal
-from tests.made.tiny_models import build_tiny_cross_encoder, build_tiny_extractive, shared_model
+from tests.made.tiny_models import build_tiny_cross_encoder, build_untrained, shared_model
 
 RETRIEVALS = ("closed-book", "oracle", "words")
 ENDPOINT = {"model": "m", "base_url": "http://localhost:9/v1"}
@@ -74,6 +74,7 @@ def test_examinee_is_added_once_with_its_factors(project: Project) -> None:
         (of(k=0, retrieval="oracle"), ("parameter-out-of-range",)),
         (of(icl=6), ("too-few-items", "6")),
         (Plan("random", {"model": "m"}), ("settings-for-a-rule",)),
+        (of("random", name="a\x07b"), ("invalid-name", "control")),
         (Plan("likelihood", ENDPOINT), ("no-likelihoods-at-endpoint",)),
         (Plan(None, {**ENDPOINT, "prompt": "choice"}), ("unknown-parameter",)),
         (Plan(None, {**ENDPOINT, "colour": "red"}), ("unknown-parameter", "colour")),
@@ -93,7 +94,7 @@ CANDIDATES = "\n\nCandidates:\nA) tin\nB) iron\nC) zinc\nD) lead\n\n###Assistant
     ("name", "context", "inserted"),
     [
         ("closed-book", (), ""),
-        ("oracle", ("In jar 1.",), "\n\nContext:In jar 1."),
+        ("oracle", ("{question} {examples}",), "\n\nContext:{question} {examples}"),
         ("retrieved", ("One.", "Two."), "\nRetrieved Documents:\nOne.\nTwo."),
     ],
 )
@@ -105,19 +106,12 @@ def test_prompts_match_the_authors_verbatim(
     question = "###Human: Question: Which metal did they keep in jar number 1?"
     assert fill_prompt(PROMPTS[name], prompt_values(first, context)).user == question + inserted + CANDIDATES
     # Worked items come before the item, each with its own context and key.
-    whole = fill_prompt(with_worked(PROMPTS[name], [(second, context)]), prompt_values(first, context)).user
-    worked = question.replace("1", "2") + inserted + "\n\nCandidates:\nA) iron\nB) zinc\nC) lead\nD) silver"
-    assert whole == f"{worked}\n\n###Assistant: Correct answer C) lead\n\n{question}{inserted}{CANDIDATES}"
-
-
-def test_placeholders_in_item_text_are_kept(project: Project) -> None:
-    put_exam(project, 2)
-    first, second = list_tasks(project)
+    # Placeholders in the texts of items and passages stay.
     odd = replace(second, text="Is {choices} in {context}?")
-    whole = fill_prompt(
-        with_worked(PROMPTS["oracle"], [(odd, ("{question}",))]), prompt_values(first, ("{examples}",))
-    ).user
-    assert "Is {choices} in {context}?\n\nContext:{question}\n" in whole and "Context:{examples}\n" in whole
+    whole = fill_prompt(with_worked(PROMPTS[name], [(odd, context)]), prompt_values(first, context)).user
+    worked = "###Human: Question: Is {choices} in {context}?" + inserted
+    worked += "\n\nCandidates:\nA) iron\nB) zinc\nC) lead\nD) silver"
+    assert whole == f"{worked}\n\n###Assistant: Correct answer C) lead\n\n{question}{inserted}{CANDIDATES}"
 
 
 def test_worked_items_are_fixed_and_exclude_the_asked_item(project: Project) -> None:
@@ -188,6 +182,8 @@ def test_hybrid_fuses_bm25_and_embeddings_by_reciprocal_rank(project: Project) -
     assert fuse_rankings([one, other], 3) == [("a", 1 / 61 + 1 / 62), ("c", 1 / 63 + 1 / 61), ("b", 1 / 62)]
     assert fuse_rankings([one, other], 1) == fuse_rankings([one, other], 3)[:1]
     put_exam(project, 12)
+    with project.transaction() as cursor:
+        add_passages(cursor, [Passage("far", "Parliament voted on the budget.")])
     rankings = {}
     for name in RETRIEVERS:
         assert make_retrieval(project, name, name, "ann", depth=100) == 12
@@ -196,6 +192,8 @@ def test_hybrid_fuses_bm25_and_embeddings_by_reciprocal_rank(project: Project) -
     for item, found in rankings["hybrid"].items():
         expected = fuse_rankings([rankings["bm25"].get(item, []), rankings["embedding"][item]], 100)
         assert [passage for passage, _ in found] == [passage for passage, _ in expected]
+    # An unrelated passage is nobody's first.
+    assert "far" not in {ranking[0][0] for ranking in rankings["embedding"].values()}
 
 
 def test_cross_encoder_reranks_the_top_passages(
@@ -215,20 +213,6 @@ def test_cross_encoder_reranks_the_top_passages(
         scores = dict(zip(names, told, strict=True))
         assert [passage for passage, _ in ranking] == sorted(scores, key=lambda name: -scores[name])[:2]
     assert "re-ranked by cross@" in list_retrievals(project)[-1].made_by
-    spans = shared_model(tmp_path_factory, build_tiny_extractive)
+    spans = shared_model(tmp_path_factory, build_untrained, name="causal")
     with pytest.raises(InputError):
         make_retrieval(project, "other", "bm25", "ann", reranker=str(spans))
-
-
-def test_embedding_retrieval_skips_an_unrelated_passage(project: Project) -> None:
-    put_exam(project, 2)
-    with project.transaction() as cursor:
-        add_passages(cursor, [Passage("far", "Parliament voted on the budget.")])
-    assert make_retrieval(project, "meaning", "embedding", "ann", depth=1) == 2
-    found = project.rows("SELECT DISTINCT passage_id FROM retrieved JOIN passages USING (passage_key)")
-    assert "far" not in {name for (name,) in found}
-
-
-def test_name_with_control_character_is_refused(project: Project) -> None:
-    with refusal("invalid-name", "control"), project.transaction() as cursor:
-        put_student(cursor, make_student(project, of("random", name="a\x07b")), "ann")
