@@ -11,7 +11,6 @@ import pytest
 from exam_workbench.answers import (
     GeneratorPlan,
     JudgePlan,
-    ReadyGenerator,
     RetEvalChoices,
     WantedAnswers,
     answers_price,
@@ -35,9 +34,9 @@ from exam_workbench.store import Project
 from exam_workbench.types import Query
 from tests.answers.made import Script, Told, collection, put_run, question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
-from tests.made.projects import judge
+from tests.made.projects import filled_project, judge
 from tests.made.refusals import refusal
-from tests.made.tiny_models import build_tiny_t5, shared_model
+from tests.made.tiny_models import build_untrained, shared_model
 
 GOLD = "The bridge was opened in 1894. It is made of stone."
 NAMES = ("q1", "q2", "q3")
@@ -74,67 +73,68 @@ def server(script: Moody) -> Iterator[EndpointServer]:
         yield running
 
 
-def ready(project: Project, server: EndpointServer) -> ReadyGenerator:
-    return make_generator(project, GeneratorPlan({"model": "m", "base_url": server.url, "attempts": 1}))
+def settings(server: EndpointServer, **more: object) -> dict[str, object]:
+    return {"model": "m", "base_url": server.url, "attempts": 1, **more}
+
+
+filled = filled_project(lambda project: collection(project, TOLD, RUNS))
 
 
 WANTED = WantedAnswers(ks=(1, 2, 5))
 
 
 def test_equal_contexts_are_asked_once_and_failures_on_request(
-    project: Project, server: EndpointServer, script: Moody
+    filled: Project, server: EndpointServer, script: Moody
 ) -> None:
-    collection(project, TOLD, RUNS)
-    model = ready(project, server)
-    plan = plan_answers(project, model, WANTED)
+    model = make_generator(filled, GeneratorPlan(settings(server)))
+    plan = plan_answers(filled, model, WANTED)
     # Three queries: the gold passage alone (also under two ids), the same with the other passage, and three draws.
     # The answer from the gold passage alone is not reused as a draw, because draws are sampled.
     assert isinstance(plan, AnswerPlan) and len(plan.to_ask) == plan.needed == 3 * 2 + 3 * 3
-    price = answers_price(project, model, plan)
+    price = answers_price(filled, model, plan)
     assert (price.calls, price.cost, price.counted) == (15, None, False) and price.input_tokens > 15 * 50
-    first = generate_answers(project, model, WANTED, "ann")
+    first = generate_answers(filled, model, WANTED, "ann")
     assert (first.state, first.graded, first.failed, first.usage.calls) == ("done", 10, 5, 15)
-    assert generate_answers(project, model, WANTED, "ann").total == 0
-    assert plan_answers(project, model, WANTED).failed == 5
+    assert generate_answers(filled, model, WANTED, "ann").total == 0
+    assert plan_answers(filled, model, WANTED).failed == 5
     script.ill = False
-    again = generate_answers(project, model, WANTED, "ann", JobScope(only_failed=True))
+    again = generate_answers(filled, model, WANTED, "ann", JobScope(only_failed=True))
     assert (again.graded, again.failed) == (5, 0)
     # A third run with known contexts costs nothing, in any order of runs and depths.
-    put_run(project, "three", RUNS["one"])
-    assert not plan_answers(project, model, WantedAnswers(("three", "two", "one"), (5, 2, 1))).to_ask
-    found = evaluate_answers(project, RetEvalChoices(ks=(1,)))
+    put_run(filled, "three", RUNS["one"])
+    assert not plan_answers(filled, model, WantedAnswers(("three", "two", "one"), (5, 2, 1))).to_ask
+    found = evaluate_answers(filled, RetEvalChoices(ks=(1,)))
     assert found.gold["q1"].draws == ("1894", "in 1894")
     # Equal texts are compared once: the answer with both draws and with the gold answer, and the other draw.
-    judge = make_judge(project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1}))
-    assert len(pairs_to_compare(project, judge, found.pairs)) == 3 * 3
-    done = compare_answers(project, judge, found.pairs, "ann")
+    judge = make_judge(filled, JudgePlan("llm", settings(server)))
+    assert len(pairs_to_compare(filled, judge, found.pairs)) == 3 * 3
+    done = compare_answers(filled, judge, found.pairs, "ann")
     assert (done.graded, done.usage.calls) == (9, 9)
     assert (
-        compare_answers(project, judge, evaluate_answers(project, RetEvalChoices(ks=(1, 2, 5))).pairs, "ann").total == 0
+        compare_answers(filled, judge, evaluate_answers(filled, RetEvalChoices(ks=(1, 2, 5))).pairs, "ann").total == 0
     )
-    assert [job.state for job in find_jobs(project, "generating", "comparing")] == ["done"] * 5
-    assert {row.reteval.mean for row in evaluate_answers(project, RetEvalChoices()).rows} == {1.0}
+    assert [job.state for job in find_jobs(filled, "generating", "comparing")] == ["done"] * 5
+    assert {row.reteval.mean for row in evaluate_answers(filled, RetEvalChoices()).rows} == {1.0}
 
 
 def test_stopped_and_interrupted_jobs_continue_with_missing_answers(
-    project: Project, server: EndpointServer, script: Moody
+    filled: Project, server: EndpointServer, script: Moody
 ) -> None:
     script.ill = False
-    collection(project, TOLD, RUNS)
-    model = ready(project, server)
+    model = make_generator(filled, GeneratorPlan(settings(server)))
     with refusal("no-price", "m"):
-        generate_answers(project, model, WANTED, "ann", JobScope(max_cost=1.0))
-    stopped = generate_answers(project, model, WANTED, "ann", JobScope(max_calls=4, concurrency=1))
+        generate_answers(filled, model, WANTED, "ann", JobScope(max_cost=1.0))
+    stopped = generate_answers(filled, model, WANTED, "ann", JobScope(max_calls=4, concurrency=1))
     assert (stopped.state, stopped.done, stopped.usage.calls) == ("stopped", 4, 4) and stopped.message
     control = Control()
     control.cancel()
-    assert generate_answers(project, model, WANTED, "ann", control=control).state == "cancelled"
+    assert generate_answers(filled, model, WANTED, "ann", control=control).state == "cancelled"
     # A process that dies leaves its job as running; opening the project marks it interrupted.
-    with project.transaction() as cursor:
+    with filled.transaction() as cursor:
         cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL WHERE done = 4")
-    assert close_interrupted(project) == 1
-    assert {job.state for job in find_jobs(project, "generating", "comparing")} == {"interrupted", "cancelled"}
-    rest = generate_answers(project, model, WANTED, "ann")
+    assert close_interrupted(filled) == 1
+    assert {job.state for job in find_jobs(filled, "generating", "comparing")} == {"interrupted", "cancelled"}
+    rest = generate_answers(filled, model, WANTED, "ann")
     assert (rest.total, rest.state) == (11, "done") and len(script.asked) == 15
 
 
@@ -154,8 +154,9 @@ def test_each_passage_order_is_a_generator_of_its_own(project: Project) -> None:
     script = Passages(told)
     wanted = WantedAnswers(ks=(1, 3), from_gold=False)
     with EndpointServer(script) as server:
-        settings = {"model": "m", "base_url": server.url, "attempts": 1}
-        models = {order: make_generator(project, GeneratorPlan(settings, order=order)) for order in PASSAGE_ORDERS}
+        models = {
+            order: make_generator(project, GeneratorPlan(settings(server), order=order)) for order in PASSAGE_ORDERS
+        }
         assert len({one.model.fingerprint for one in models.values()}) == len(PASSAGE_ORDERS)
         assert [one.model.name for one in models.values()] == ["m", "m, best last", "m, one by one"]
         for model in models.values():
@@ -185,20 +186,18 @@ def test_each_passage_order_is_a_generator_of_its_own(project: Project) -> None:
             make_generator(project, GeneratorPlan(rule="nearest-sentence", order="best last"))
 
 
-def test_one_by_one_retries_only_failed_passages(project: Project, server: EndpointServer, script: Moody) -> None:
-    collection(project, TOLD, RUNS)
-    settings = {"model": "m", "base_url": server.url, "attempts": 1}
-    model = make_generator(project, GeneratorPlan(settings, order="one by one"))
+def test_one_by_one_retries_only_failed_passages(filled: Project, server: EndpointServer, script: Moody) -> None:
+    model = make_generator(filled, GeneratorPlan(settings(server), order="one by one"))
     wanted = WantedAnswers(("one",), (2,), from_gold=False)
     # Three queries: two passages each, and the joined answer of each query.
-    done = generate_answers(project, model, wanted, "ann")
+    done = generate_answers(filled, model, wanted, "ann")
     assert (done.graded, done.failed, done.usage.calls) == (6, 3, 6)
-    line = evaluate_answers(project, RetEvalChoices(("one",), (2,), judge="em")).lines["one", 2]["q3"]
+    line = evaluate_answers(filled, RetEvalChoices(("one",), (2,), judge="em")).lines["one", 2]["q3"]
     # The note has the number of failed passages, their total, and the model's reply to the first.
     said = json.loads(refuse().content)["choices"][0]["message"]["refusal"]
     assert line.state == "failed" and re.findall(r"\d+", line.note or "") == ["2", "2"] and said in (line.note or "")
     script.ill = False
-    again = generate_answers(project, model, wanted, "ann", JobScope(only_failed=True))
+    again = generate_answers(filled, model, wanted, "ann", JobScope(only_failed=True))
     assert (again.graded, again.failed, again.usage.calls) == (3, 0, 2)
 
 
@@ -210,10 +209,9 @@ def test_best_last_order_fails_instead_of_cutting_the_best_passage(
         "q1": Told("word " * 300 + "1894.", ("gold-q1", "p1"), ("1894",), ("1894",) * 3, "1894", {"p1": "A bridge."})
     }
     collection(project, told, {"one": {"q1": ["gold-q1", "p1"]}})
-    settings = {"model": "m", "base_url": server.url, "attempts": 1, "max_tokens_in": 300}
     lines = {}
     for order in ("best first", "best last"):
-        model = make_generator(project, GeneratorPlan(settings, order=order))
+        model = make_generator(project, GeneratorPlan(settings(server, max_tokens_in=300), order=order))
         generate_answers(project, model, WantedAnswers(ks=(2,), from_gold=False), "ann")
         lines[order] = evaluate_answers(project, RetEvalChoices(ks=(2,), generator=model.model.name, judge="em")).lines[
             "one", 2
@@ -225,33 +223,31 @@ def test_best_last_order_fails_instead_of_cutting_the_best_passage(
     assert lines["best last"].state == "failed" and lines["best last"].note == NO_ROOM
 
 
-def test_rule_generates_answers_without_a_key(project: Project) -> None:
-    collection(project, TOLD, RUNS)
-    model = make_generator(project, GeneratorPlan(rule="nearest-sentence"))
-    assert answers_price(project, model, plan_answers(project, model, WANTED)).calls == 0
-    done = generate_answers(project, model, WantedAnswers(ks=(1,)), "ann")
+def test_rule_generates_answers_without_a_key(filled: Project) -> None:
+    model = make_generator(filled, GeneratorPlan(rule="nearest-sentence"))
+    assert answers_price(filled, model, plan_answers(filled, model, WANTED)).calls == 0
+    done = generate_answers(filled, model, WantedAnswers(ks=(1,)), "ann")
     # One draw is enough, because a rule is deterministic. It also serves as the answer from the run.
     assert (done.state, done.graded, done.usage.calls) == ("done", 3, 0)
-    found = evaluate_answers(project, RetEvalChoices(ks=(1,), judge="contains"))
+    found = evaluate_answers(filled, RetEvalChoices(ks=(1,), judge="contains"))
     assert all(row.reteval.mean == 1.0 for row in found.rows) and found.gold["q1"].draws[0] in GOLD
 
 
 def test_local_model_draws_depend_on_seed_not_on_batch(
-    project: Project, tmp_path_factory: pytest.TempPathFactory
+    filled: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    collection(project, TOLD, RUNS)
-    folder = shared_model(tmp_path_factory, build_tiny_t5)
-    model = make_generator(project, GeneratorPlan({"model": str(folder)}, max_tokens=4))
-    done = generate_answers(project, model, WantedAnswers((), (), temperature=30.0), "ann")
+    folder = shared_model(tmp_path_factory, build_untrained, name="t5")
+    model = make_generator(filled, GeneratorPlan({"model": str(folder)}, max_tokens=4))
+    done = generate_answers(filled, model, WantedAnswers((), (), temperature=30.0), "ann")
     assert done.state == "done" and done.total == 9
-    (key,) = project.rows("SELECT generator_key FROM generators")[0]
-    drawn = {place[3]: one.text for place, one in generated_of(project, key).items()}
-    alone = make_generator(project, GeneratorPlan({"model": str(folder)}, max_tokens=4, name="again"))
+    (key,) = filled.rows("SELECT generator_key FROM generators")[0]
+    drawn = {place[3]: one.text for place, one in generated_of(filled, key).items()}
+    alone = make_generator(filled, GeneratorPlan({"model": str(folder)}, max_tokens=4, name="again"))
     assert alone.model.fingerprint == model.model.fingerprint
-    with project.transaction() as cursor:
+    with filled.transaction() as cursor:
         cursor.execute("DELETE FROM generated_answers WHERE draw = 2")
-    generate_answers(project, model, WantedAnswers((), (), temperature=30.0, query_ids=("q3",)), "ann")
-    after = {place[3]: one.text for place, one in generated_of(project, key).items()}
+    generate_answers(filled, model, WantedAnswers((), (), temperature=30.0, query_ids=("q3",)), "ann")
+    after = {place[3]: one.text for place, one in generated_of(filled, key).items()}
     assert after == drawn and len(set(drawn.values())) > 1
 
 
@@ -267,7 +263,7 @@ def test_model_comparisons_are_shared_only_by_equal_texts(project: Project, serv
     lines = [{"query_id": name, "answer": "1894"} | place for name in names for place in places]
     data = "".join(json.dumps(line) + "\n" for line in lines).encode()
     import_files(project, "answers", [Source("answers.jsonl", data=data)], "ann")
-    model = make_judge(project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1}))
+    model = make_judge(project, JudgePlan("llm", settings(server)))
     done = compare_answers(project, model, evaluate_answers(project, RetEvalChoices(ks=(1,))).pairs, "ann")
     # One comparison with the gold answer 1894, one with 1895.
     assert done.usage.calls == 2
