@@ -24,30 +24,23 @@ from tests.made.answered import put_answered
 LONG = "The ship was built in Hamburg, by the yard of Blohm, for a navy of the north."
 
 
-def test_missing_data_is_reported_until_complete(project: Project) -> None:
+def test_missing_data_latest_request_and_default_check_follow_the_project(project: Project) -> None:
     found = missing_data(project)
     assert found.is_blocking and found.queries and found.runs and found.gold and found.answers
     put_answered(project)
     found = missing_data(project)
     assert not found.is_blocking and not found.answers
-
-
-def test_default_answer_check_depends_on_gold_answer_length(project: Project) -> None:
-    put_answered(project)
-    assert usual_judge(project) == "contains"
-    for name in ("a", "c", "n"):
-        add_gold_answer(project, name, LONG, "ann")
-        add_gold_answer(project, name, f"{LONG} It sailed.", "ann")
-    assert usual_judge(project) == "embedding"
-
-
-def test_asked_for_returns_the_latest_runs_and_depths(project: Project) -> None:
-    put_answered(project)
     put_run(project, "three", {"a": ["pa"]})
     assert asked_for(project, find_answer_model(project, "generator")) == (("one", "two"), (2,))
     ready = make_generator(project, GeneratorPlan(rule="nearest-sentence"))
     generate_answers(project, ready, WantedAnswers(("three", "one"), (1,), from_gold=False), "ann")
     assert asked_for(project, find_answer_model(project, "generator")) == (("one", "three"), (1,))
+    # The default answer check depends on the length of the gold answers.
+    assert usual_judge(project) == "contains"
+    for name in ("a", "c", "n"):
+        add_gold_answer(project, name, LONG, "ann")
+        add_gold_answer(project, name, f"{LONG} It sailed.", "ann")
+    assert usual_judge(project) == "embedding"
 
 
 def test_only_significant_leads_are_marked(project: Project) -> None:

@@ -9,7 +9,6 @@ import pytest
 from exam_workbench.answers._answer_checks import JUDGES, accepts_score, answer_judge, judge_scores
 from exam_workbench.graders import load_encoder, model_folder
 from exam_workbench.measures.answers import against_people
-from tests.made.gold_corpus import corpus
 from tests.made.openqa_answers import PUBLISHED, answered
 from tests.made.refusals import refusal
 
@@ -60,12 +59,3 @@ def test_agreement_on_real_answers_matches_the_documentation(shared_data: Path) 
     assert {name: round(value or 0, 3) for name, value in kappas.items()} == {
         "em": 0.469, "f1": 0.542, "contains": 0.551, "BEM": 0.635, "text-davinci-003": 0.676, "gpt-4": 0.671,
     }  # fmt: skip
-
-
-def test_gold_corpus_omits_and_replaces_the_given_shares(shared_data: Path) -> None:
-    whole, less = (corpus(shared_data / "nq-open-gold", *shares) for shares in ((0, 0), (0.2, 0.2)))
-    assert len(whole.gold) == 2889 and set(whole.gold.values()) == set(whole.ids)
-    gone = set(whole.ids) - {one.removesuffix(" of 2019") for one in less.ids}
-    other = [one for one in less.ids if one.endswith(" of 2019")]
-    assert len(gone) == pytest.approx(0.2 * len(whole.ids), abs=1) == len(other)
-    assert not set(other) & set(less.gold_texts)

@@ -23,6 +23,19 @@ OUTLINES = [
     {"page_id": "tqa2:L_2", "page_name": "Volcanoes", "headings": [{"heading": "Lava", "headingId": "T_3"}]},
 ]
 
+
+def _asked(text: str, right: str, **choices: str) -> dict[str, Any]:
+    """Return a question of a lesson with its answer choices."""
+    return {
+        "answerChoices": {
+            letter: {"processedText": choice, "rawText": f"{letter}. {choice}"} for letter, choice in choices.items()
+        },
+        "beingAsked": {"processedText": text, "rawText": f"1. {text}"},
+        "correctAnswer": {"processedText": right, "rawText": right},
+        "questionType": "Multiple Choice",
+    }
+
+
 LESSONS = [
     {
         "globalID": "L_1",
@@ -30,40 +43,16 @@ LESSONS = [
         "questions": {
             "diagramQuestions": {"DQ_1": {"beingAsked": {"processedText": "Which arrow shows rain?"}}},
             "nonDiagramQuestions": {
-                "NDQ_1": {
-                    "answerChoices": {
-                        "a": {"processedText": "the sun", "rawText": "a. the sun"},
-                        "b": {"processedText": "the moon", "rawText": "b. the moon"},
-                    },
-                    "beingAsked": {"processedText": "What drives the water cycle?", "rawText": "1. What drives it?"},
-                    "correctAnswer": {"processedText": "a", "rawText": "a"},
-                    "questionType": "Multiple Choice",
-                },
-                "NDQ_2": {
-                    "answerChoices": {"a": {"processedText": "true"}, "b": {"processedText": "false"}},
-                    "beingAsked": {"processedText": "Clouds are made of drops."},
-                    "correctAnswer": {"processedText": "True"},
-                },
-                "NDQ_3": {
-                    "answerChoices": {"a": {"processedText": "x"}, "b": {"processedText": "y"}},
-                    "beingAsked": {"processedText": "What is left out?"},
-                    "correctAnswer": {"processedText": "e"},
-                },
+                "NDQ_1": _asked("What drives the water cycle?", "a", a="the sun", b="the moon"),
+                "NDQ_2": _asked("Clouds are made of drops.", "True", a="true", b="false"),
+                "NDQ_3": _asked("What is left out?", "e", a="x", b="y"),
             },
         },
     },
     {
         "globalID": "L_9",
         "lessonName": "Sailing",
-        "questions": {
-            "nonDiagramQuestions": {
-                "NDQ_9": {
-                    "answerChoices": {},
-                    "beingAsked": {"processedText": "What is a jib?"},
-                    "correctAnswer": {"processedText": "a sail"},
-                }
-            }
-        },
+        "questions": {"nonDiagramQuestions": {"NDQ_9": _asked("What is a jib?", "a sail")}},
     },
 ]
 

@@ -85,9 +85,6 @@ def build_tiny_t5(folder: Path, answers: Mapping[str, str] = ANSWERS, none: str 
     Args:
         answers: its answers, by the marker in the text.
         none: its answer to a text without a marker.
-
-    Returns:
-        The folder.
     """
     from transformers import T5Config, T5ForConditionalGeneration
 
@@ -120,9 +117,7 @@ def build_tiny_t5(folder: Path, answers: Mapping[str, str] = ANSWERS, none: str 
 
     # Fewer words need fewer steps.
     _train(model, loss, steps=75 + 5 * len(answers), rate=7e-3, answers=answers, none=none)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return _saved(folder, model, tokenizer)
 
 
 def build_tiny_causal(folder: Path, chat_template: bool = False, steps: int = 140) -> Path:
@@ -131,9 +126,6 @@ def build_tiny_causal(folder: Path, chat_template: bool = False, steps: int = 14
     Args:
         chat_template: whether its tokenizer has one, with the roles system, user and assistant.
         steps: training steps; after 140 it knows every marker, after fewer it confuses some.
-
-    Returns:
-        The folder.
     """
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -174,9 +166,7 @@ def build_tiny_causal(folder: Path, chat_template: bool = False, steps: int = 14
         return found
 
     _train(model, loss, steps=steps, rate=4e-3)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return _saved(folder, model, tokenizer)
 
 
 def build_untrained(folder: Path, name: str) -> Path:
@@ -199,9 +189,7 @@ def build_untrained(folder: Path, name: str) -> Path:
         model = GPT2LMHeadModel(GPT2Config(**size, **ids, bos_token_id=3))
     if name == "chat":
         tokenizer.chat_template = CHAT_TEMPLATE
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return _saved(folder, model, tokenizer)
 
 
 @functools.cache
@@ -218,22 +206,10 @@ def generated(folder: str, text: str, tokens: int, special: bool = True, dtype: 
 
 
 def build_tiny_extractive(folder: Path) -> Path:
-    """Train a tiny BERT for extractive answers and save it with its tokenizer; about two seconds on one thread.
+    """Train a tiny BERT for extractive answers and save it with its tokenizer; about two seconds on one thread."""
+    from transformers import BertConfig, BertForQuestionAnswering
 
-    Returns:
-        The folder.
-    """
-    from transformers import BertConfig, BertForQuestionAnswering, PreTrainedTokenizerFast
-
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *FILLER, *ANSWERS, "coin", "ring"]
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_words(words, "[UNK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", lower=True),
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        model_max_length=64,
-    )
+    tokenizer = _pair_tokenizer([*FILLER, *ANSWERS, "coin", "ring"])
     torch.manual_seed(1)
     model = BertForQuestionAnswering(
         BertConfig(
@@ -269,9 +245,7 @@ def build_tiny_extractive(folder: Path) -> Path:
         optimizer.zero_grad()
         found.loss.backward()
         optimizer.step()
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return _saved(folder, model, tokenizer)
 
 
 def _train(
@@ -350,6 +324,29 @@ def _text_tokenizer(template: str, limit: int, answers: Mapping[str, str] = ANSW
     )
 
 
+def _pair_tokenizer(words: Sequence[str]) -> Any:
+    """Return the tokenizer of a BERT that reads pairs of texts."""
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    return PreTrainedTokenizerFast(
+        tokenizer_object=_words(
+            [*special, *words], "[UNK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", lower=True
+        ),
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=64,
+    )
+
+
+def _saved(folder: Path, model: Any, tokenizer: Any) -> Path:
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 def _words(words: Sequence[str], unknown: str, single: str, pair: str | None, lower: bool) -> Any:
     """Return a tokenizer whose tokens are words and punctuation."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -368,20 +365,12 @@ def _words(words: Sequence[str], unknown: str, single: str, pair: str | None, lo
 
 def build_tiny_cross_encoder(folder: Path) -> Path:
     """Save a tiny BERT with its tokenizer; its scores for pairs of texts are random but reproducible."""
-    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+    from transformers import BertConfig, BertForSequenceClassification
 
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *map(str, range(1, 20)), "jar", "kept", "tin", "zinc", "iron"]
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=_words(words, "[UNK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", lower=True),
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        model_max_length=64,
-    )
+    tokenizer = _pair_tokenizer([*map(str, range(1, 20)), "jar", "kept", "tin", "zinc", "iron"])
     torch.manual_seed(1)
     config = BertConfig(
         vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
         max_position_embeddings=64, num_labels=1,
     )  # fmt: skip
-    BertForSequenceClassification(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return _saved(folder, BertForSequenceClassification(config), tokenizer)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from exam_workbench.bank import question_text_key
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.store import Project
 from exam_workbench.study import BoardChoice, boards_to_choose_by, compare_choices
 from exam_workbench.study._figure_data import score_table
 from exam_workbench.types import GraderSpec
-from tests.made.projects import fill, grade, judge
-from tests.study.test_retriever_selection import BANK, JUDGMENTS, RATINGS, RUNS
+from tests.made.projects import grade
+from tests.study.test_retriever_selection import fill_judged
 
 
 def test_leaderboards_and_score_tables_share_common_queries(project: Project) -> None:
-    fill(project, BANK, RATINGS, RUNS)
-    judge(project, JUDGMENTS)
+    fill_judged(project)
     reteval = {"x": {"q1": 0.0, "q2": 0.0}, "y": {"q1": 1.0, "q2": None}, "z": {"q1": 0.0, "q2": 0.0}}
     asked = {"people": BoardChoice("P@1", "judgments"), "cover": BoardChoice("EXAM-Cover@1")}
     asked["nobody"] = BoardChoice("P@1", "nobody")
@@ -27,23 +28,16 @@ def test_leaderboards_and_score_tables_share_common_queries(project: Project) ->
     board = leaderboard(project, "P@1", "judgments", Policy())
     scores = {run: mean for run, (mean, _) in found.choices[1].scores.items()}
     assert scores == board.scores
+    for skipped, value in (("zero", 0.0), ("ignore", None)):
+        partly = replace(board, policy=Policy(skipped=skipped), per_query={"x": {"q1": 1.0}})
+        assert score_table(partly) == {"x": {"q1": 1.0, "q2": value}}
     same = {(one.one, one.other): one.same_choice for one in found.pairings}
     assert same["people", "cover"] and not same["cover", "people"]
 
 
-def test_skipped_query_counts_as_in_policy(project: Project) -> None:
-    fill(project, BANK, RATINGS, RUNS | {"x": {"q1": ["p1"]}})
-    judge(project, JUDGMENTS)
-    for skipped, value in (("zero", 0.0), ("ignore", None)):
-        board = leaderboard(project, "P@1", "judgments", Policy(skipped=skipped))
-        table = score_table(board)
-        assert table["x"] == {"q1": 1.0, "q2": value}
-
-
 def test_judgments_and_graders_with_grades_are_offered(project: Project) -> None:
     assert boards_to_choose_by(project, 5) == {}
-    fill(project, BANK, RATINGS, RUNS)
-    judge(project, JUDGMENTS)
+    fill_judged(project)
     with project.transaction() as cursor:
         for query in ("query q1", "query q2"):
             question_text_key(cursor, query)
