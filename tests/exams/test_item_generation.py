@@ -208,20 +208,18 @@ def test_price_is_computed_without_requests(corpus: Project, model: Model) -> No
     assert making_of(corpus) is None
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    [
+def test_invalid_request_or_unusable_endpoint_changes_nothing(corpus: Project, model: Model) -> None:
+    queries = corpus.rows("SELECT query_id FROM queries")
+    drafter = model(item)
+    for wanted in (
         ItemRequest(limit=0),
         ItemRequest(run="nothing"),
         ItemRequest(prompt="self-rating"),
         ItemRequest(query_id="two words"),
-    ],
-)
-def test_invalid_request_changes_nothing(corpus: Project, model: Model, wanted: ItemRequest) -> None:
-    queries = corpus.rows("SELECT query_id FROM queries")
-    with pytest.raises(InputError):
-        generate_items(corpus, model(item), "ann", wanted)
-    assert (making_of(corpus), corpus.rows("SELECT query_id FROM queries")) == (None, queries)
+    ):
+        with pytest.raises(InputError):
+            generate_items(corpus, drafter, "ann", wanted)
+        assert (making_of(corpus), corpus.rows("SELECT query_id FROM queries")) == (None, queries), wanted
     with pytest.raises(GradingError):
         generate_items(corpus, model(lambda seen: status(404, "no such model")), "ann")
     assert list_proposals(corpus) == []

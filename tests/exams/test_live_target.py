@@ -110,7 +110,9 @@ def fill_queries(project: Project) -> None:
 filled = filled_project(fill_queries)
 
 
-def test_freeze_succeeds_despite_faults_and_rate_limits(filled: Project, url: str, searcher: Searcher) -> None:
+def test_freeze_survives_faults_and_stops_at_failed_queries_unless_allowed(
+    filled: Project, url: str, searcher: Searcher
+) -> None:
     searcher.faults = {"words of q1": [503], "words of q2": [429, 429]}
     frozen = take_snapshot(filled, described(url, answer="answer", rate=500), "monday", "ann")
     assert (frozen.run, frozen.answered, frozen.failed, frozen.changed) == ("monday", 8, {}, 0)
@@ -124,18 +126,17 @@ def test_freeze_succeeds_despite_faults_and_rate_limits(filled: Project, url: st
     assert filled.value("SELECT text FROM passage_texts WHERE text LIKE 'Text q3 1%'") == "Text q3 1."
     with refusal("name-taken", "monday"):
         take_snapshot(filled, described(url), "monday", "ann")
-
-
-def test_failed_queries_stop_the_freeze_unless_allowed(filled: Project, url: str, searcher: Searcher) -> None:
+    searcher.seen.clear()
     searcher.faults = {"words of q5": [400], "words of q6": [503] * 9}
     with refusal("queries-failed", "2", "8", "q5", "HTTP", "400", kind=GradingError):
-        take_snapshot(filled, described(url, attempts=2), "monday", "ann")
-    assert run_names(filled) == [] and searcher.seen["words of q5"] == 1 and searcher.seen["words of q6"] == 2
+        take_snapshot(filled, described(url, attempts=2), "tuesday", "ann")
+    assert run_names(filled) == ["monday", "monday-responses"]
+    assert searcher.seen["words of q5"] == 1 and searcher.seen["words of q6"] == 2
     searcher.faults = {"words of q5": [400]}
-    frozen = take_snapshot(filled, described(url), "monday", "ann", allow_failed=True)
+    frozen = take_snapshot(filled, described(url), "tuesday", "ann", allow_failed=True)
     assert list(frozen.failed) == ["q5"] and frozen.answered == 7
     with refusal("queries-failed", "hits.nothing", kind=GradingError):
-        take_snapshot(filled, described(url, passages="hits.nothing"), "tuesday", "ann")
+        take_snapshot(filled, described(url, passages="hits.nothing"), "wednesday", "ann")
 
 
 @pytest.fixture

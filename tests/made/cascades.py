@@ -30,11 +30,6 @@ def fill_planned(project: Project) -> None:
     }
     fill(project, questions, ratings, runs, CHEAP)
     grade(project, ratings, EXPENSIVE)
-    put_cascade(project)
-
-
-def put_cascade(project: Project) -> None:
-    """Add a cascade with weights by DCG@5 to a project with runs."""
     policy = {"grader": EXPENSIVE.fingerprint, "bank_version": 1, "min_rating": 4, "overrides": False}
     with project.transaction() as cursor:
         cursor.execute(

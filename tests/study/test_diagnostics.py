@@ -148,7 +148,10 @@ def small(project: Project, questions: list[Question], ratings: Ratings) -> Proj
 
 def test_only_known_ratings_and_judgments_count(project: Project):
     ratings = {("A?", "p0"): 3, ("A?", "p2"): None, (AVOID.text or "", "p0"): 5, (AVOID.text or "", "p1"): 0}
-    small(project, [A, B, AVOID], ratings)
+    small(project, [A, B, AVOID, Question("q2/c", "q2", "A?")], ratings)
+    found = diagnose_questions(project, Policy(), "q2", bank.list_questions(project, query_id="q2"), "assessors")
+    assert [(q.graded, q.answered, q.verdict) for q in found.questions.values()] == [(0.0, None, "not graded")]
+    assert (found.strays, found.uncovered, found.relevant) == ([], [], 0)
     found = diagnosed(project)
     # The failed p2 and the ungraded p1 are not counted, and the avoid question covers nothing.
     assert (found.uncovered, found.relevant) == (["p0"], 1)
@@ -263,10 +266,3 @@ def test_near_duplicate_names_nearest_active_question(monkeypatch: pytest.Monkey
     assert list(near_duplicates([*questions[:2], *unfit])) == ["q1/0", "q1/1"]
     assert asked[-1] == ["0?", "1?"]
     assert near_duplicates(questions[:1]) == near_duplicates([]) == {}
-
-
-def test_query_without_passages_has_empty_diagnosis(project: Project):
-    small(project, [A, Question("q2/c", "q2", "A?")], {("A?", "p0"): 5})
-    found = diagnose_questions(project, Policy(), "q2", bank.list_questions(project, query_id="q2"), "assessors")
-    assert [(one.graded, one.answered, one.verdict) for one in found.questions.values()] == [(0.0, None, "not graded")]
-    assert (found.strays, found.uncovered, found.relevant) == ([], [], 0)

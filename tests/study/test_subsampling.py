@@ -49,20 +49,17 @@ def ask(project: Project) -> None:
     fill(project, QUESTIONS, ratings, runs)
 
 
-@pytest.mark.parametrize("measure", ["nDCG@10", "P@3", "EXAM-Cover@3", "alpha_nDCG@10"])
-def test_only_fewer_questions_change_the_order(project: Project, measure: str) -> None:
+def test_only_fewer_questions_change_the_order(project: Project) -> None:
     ask(project)
-    shares: list[float] = []
-    sizes = sample_questions(project, measure, Policy(), shares.append)
-    assert (sizes[0].count, sizes[-1].count, sizes[-1].kendall) == (1, 6, pytest.approx(1.0))
-    assert min(size.low for size in sizes[:-1]) < 1
-    assert shares == sorted(shares) and shares[0] == 0
-
-
-def test_samples_of_questions_follow_the_rule_for_skipped_queries(project: Project) -> None:
-    ask(project)
+    for measure in ("nDCG@10", "P@3", "EXAM-Cover@3", "alpha_nDCG@10"):
+        shares: list[float] = []
+        sizes = sample_questions(project, measure, Policy(), shares.append)
+        assert (sizes[0].count, sizes[-1].count, sizes[-1].kendall) == (1, 6, pytest.approx(1.0)), measure
+        assert min(size.low for size in sizes[:-1]) < 1, measure
+        assert shares == sorted(shares) and shares[0] == 0, measure
+    assert sample_questions(project, "EXAM-Cover@3/pool", Policy()) == []
+    # Samples follow the rule for skipped queries.
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM rankings WHERE run_key = (SELECT min(run_key) FROM rankings) AND query_key % 2 = 0")
     zero = sample_questions(project, "EXAM-Cover@3", Policy())
     assert sample_questions(project, "EXAM-Cover@3", Policy(skipped="ignore")) != zero
-    assert sample_questions(project, "EXAM-Cover@3/pool", Policy()) == []
