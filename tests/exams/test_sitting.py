@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -228,10 +229,7 @@ def test_local_model_takes_the_likeliest_choice(project: Project, causal: str, n
 
 def test_changed_model_is_refused(project: Project, causal: str, tmp_path: Path) -> None:
     put_exam(project, 2)
-    folder = tmp_path / "model"
-    folder.mkdir()
-    for file in Path(causal).iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
+    folder = Path(shutil.copytree(causal, tmp_path / "model"))
     add_student(project, Plan(None, {"model": str(folder), "device": "cpu"}, name="local"), "ann")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"note": "another"}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 from scipy import stats
@@ -16,7 +16,6 @@ from exam_workbench.store import Project
 from exam_workbench.study import (
     PANEL_MEASURES,
     BoardChoice,
-    Difference,
     QueryPoints,
     board_name,
     compare_neighbours,
@@ -225,22 +224,6 @@ class TestLeaderboardViews:
         assert holds(app, QUERIES_KEY)["run"] == "poor"
         assert holds(tell(app, QUERIES_KEY, "ask", "q1"), QUERIES_KEY)["asked"] == "q1"
 
-    def test_any_two_leaderboards_are_correlated(self, own: Project) -> None:
-        app = visit("leaderboard", view="Two boards")
-        second = next(box for box in app.selectbox if (box.key or "").startswith("second board"))
-        second.set_value("assessors AP")
-        sound(app.run())
-        _, expected = system_points(leaderboard(own, "nDCG@10", "assessors"), leaderboard(own, "AP", "assessors"))
-        assert metric(app, "Spearman") == f"{expected.correlation.spearman:.3f}"
-
-    def test_two_systems_show_better_queries_and_link_to_passages(self, own: Project) -> None:
-        app = visit("leaderboard", view="Two systems", compared="query q1")
-        found = query_points(own, *[leaderboard(own, "nDCG@10"), "good", leaderboard(own, "nDCG@10"), "fair"])
-        assert metric(app, "First better") == str(found.count("first"))
-        assert metric(app, "Equal") == str(found.count("equal"))
-        queries = [link.query_string for link in page_links(app)]
-        assert sum("passage=p12" in query and "query=q1" in query for query in queries) == 2
-
     def test_two_systems_follow_ranks_unless_chosen(self, project: Project) -> None:
         def shown(app: AppTest) -> list[str]:
             return [app.selectbox("first system").value, app.selectbox("second system").value]
@@ -254,27 +237,36 @@ class TestLeaderboardViews:
         app.selectbox("second system").set_value("c")
         assert shown(choose(app, "measure", "RR")) == ["b", "c"]
 
-    def test_all_pairs_of_systems_are_tested(self, own: Project) -> None:
-        app = visit("leaderboard", view="Significance", test="Randomisation")
-        rows = compare_all(leaderboard(own, "nDCG@10"), "randomisation")
-        assert f"{sum(bool(row.differs) for row in rows)} of {len(rows)} pairs" in said(app)
-        assert not shows(app, "untested")
-
     def test_untested_pairs_are_not_drawn(self, project: Project) -> None:
         asked = [Question("q1/a", "q1", "What?")]
         fill(project, asked, {("What?", "p1"): 4, ("What?", "p2"): 0}, {"a": {"q1": ["p1"]}, "b": {"q1": ["p2"]}})
         app = visit("leaderboard", view="Significance")
         assert shows(app, "untested", 1) and not charts(app)
 
-    @pytest.mark.parametrize(
-        ("differs", "compared"), [("the best", compare_systems), ("the one above", compare_neighbours)]
-    )
-    def test_table_shows_differences_on_request(
-        self, own: Project, differs: str, compared: Callable[[Leaderboard], list[Difference]]
-    ) -> None:
-        app = visit("leaderboard", differs_from=differs, over_queries="own")
-        table = board(app)
-        for row in compared(leaderboard(own, "nDCG@10")):
-            assert table["p, corrected"][row.run] == pytest.approx(row.corrected)
-            assert table["Error bars"][row.run] == ("overlap" if row.error_bars_overlap else "apart")
+    def test_views_compare_leaderboards_systems_and_pairs(self, own: Project) -> None:
+        default = leaderboard(own, "nDCG@10")
+        app = visit("leaderboard", view="Two boards")
+        second = next(box for box in app.selectbox if (box.key or "").startswith("second board"))
+        second.set_value("assessors AP")
+        sound(app.run())
+        _, expected = system_points(leaderboard(own, "nDCG@10", "assessors"), leaderboard(own, "AP", "assessors"))
+        assert metric(app, "Spearman") == f"{expected.correlation.spearman:.3f}"
+
+        app = visit("leaderboard", view="Two systems", compared="query q1")
+        found = query_points(own, default, "good", default, "fair")
+        assert metric(app, "First better") == str(found.count("first"))
+        assert metric(app, "Equal") == str(found.count("equal"))
+        queries = [link.query_string for link in page_links(app)]
+        assert sum("passage=p12" in query and "query=q1" in query for query in queries) == 2
+
+        app = visit("leaderboard", view="Significance", test="Randomisation")
+        rows = compare_all(default, "randomisation")
+        assert f"{sum(bool(row.differs) for row in rows)} of {len(rows)} pairs" in said(app)
+        assert not shows(app, "untested")
+
+        for differs, compared in ("the best", compare_systems), ("the one above", compare_neighbours):
+            table = board(visit("leaderboard", differs_from=differs, over_queries="own"))
+            for row in compared(default):
+                assert table["p, corrected"][row.run] == pytest.approx(row.corrected)
+                assert table["Error bars"][row.run] == ("overlap" if row.error_bars_overlap else "apart")
         assert "p, corrected" not in board(visit("leaderboard"))
