@@ -134,6 +134,7 @@ def test_examinees_are_compared_on_items_both_answered(test: str) -> None:
     assert same.p is None and same.adjusted is None and same.difference == 0
     assert last.difference == -1
     assert compare_examinees(found({"a": [1.0]})) == []
+    assert only_right(found({"a": [1, 1, 0, NAN, 1], "b": [0, 1, 1, 1, NAN]}), "a", "b") == (["i0"], ["i2"])
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 1.0, NAN]), min_size=4, max_size=4), min_size=1, max_size=4))
@@ -164,10 +165,6 @@ def test_response_matrix_has_examinees_items_and_factors(project: Project, tmp_p
     bank.save_version(project, [replace(questions[0], active=False)], "away", "ann")
     assert examinee_responses(project).items == ["i2", "i3", "i4", "new"]
     assert examinee_responses(project, ["paper"], ["i1"]).correct.tolist() == [[0]]
-
-
-def test_only_right_separates_items_of_two_examinees() -> None:
-    assert only_right(found({"a": [1, 1, 0, NAN, 1], "b": [0, 1, 1, 1, NAN]}), "a", "b") == (["i0"], ["i2"])
 
 
 def test_answers_of_a_running_job_reach_fitted_abilities(project: Project) -> None:

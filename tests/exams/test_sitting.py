@@ -237,22 +237,18 @@ def test_changed_model_is_refused(project: Project, causal: str, tmp_path: Path)
         sit_exam(project, ExamRequest(), "ann")
 
 
-def test_items_without_a_passage_are_left_out_and_counted(project: Project) -> None:
-    put_exam(project, 5)
+def test_items_without_a_passage_are_left_out_and_an_empty_exam_is_refused(project: Project) -> None:
+    with refusal("no-student"):
+        sit_exam(project, ExamRequest(), "ann")
     student = add_student(project, Plan("embedding", retrieval="oracle"), "ann")
+    with refusal("no-items"):
+        sit_exam(project, ExamRequest(), "ann")
+    with refusal("unknown-student", "nobody"):
+        sit_exam(project, ExamRequest(("nobody",)), "ann")
+    put_exam(project, 5)
     with project.transaction() as cursor:
         cursor.execute("UPDATE items SET source_passage_key = NULL WHERE rowid < 3")
     (final,) = sit_exam(project, ExamRequest(), "ann").values()
     assert (final.state, final.graded, final.failed) == ("done", 2, 0)
     assert re.findall(r"\d+", final.message) == ["3"], "the number of items left out"
     assert examinee_standing(project, student).without_context == 3
-
-
-def test_sitting_without_examinees_or_items_is_refused(project: Project) -> None:
-    with refusal("no-student"):
-        sit_exam(project, ExamRequest(), "ann")
-    add_student(project, Plan("longest"), "ann")
-    with refusal("no-items"):
-        sit_exam(project, ExamRequest(), "ann")
-    with refusal("unknown-student", "nobody"):
-        sit_exam(project, ExamRequest(("nobody",)), "ann")

@@ -203,7 +203,6 @@ def css_class(key: str) -> str:
 
 
 def heading(page: Page, screen: str) -> Locator:
-    """Return the title of a screen."""
     return page.get_by_role("heading", name=SCREENS[screen][0], exact=True, level=1)
 
 

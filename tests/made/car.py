@@ -71,12 +71,10 @@ RANKED = {
 
 
 def source(name: str, content: Any) -> Source:
-    """Return a JSON file."""
     return Source(name, data=json.dumps(content).encode())
 
 
 def jsonl(name: str, rows: Iterable[Any]) -> Source:
-    """Return a JSONL file."""
     return Source(name, data="".join(json.dumps(row) + "\n" for row in rows).encode())
 
 

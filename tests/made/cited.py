@@ -62,7 +62,6 @@ def read(seen: Seen) -> Reply:
 
 
 def put_cited(project: Project, folder: Path) -> None:
-    """Import the queries, passages and responses."""
     files = {
         "queries.jsonl": [{"query_id": query, "text": f"Which {query} melt early?"} for query in QUERIES],
         "passages.jsonl": [{"docid": f"d{i}", "text": passage(i)} for i in range(len(SALTS))],

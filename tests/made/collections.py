@@ -15,7 +15,6 @@ from tests.made.projects import new_project
 
 
 def take(project: Project, kind: str, files: list[Path], source: str | None = None) -> None:
-    """Import files of one kind."""
     import_files(project, kind, [Source.from_path(file) for file in files], "tester", Options(source))
 
 

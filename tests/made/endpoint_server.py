@@ -147,7 +147,6 @@ def page(code: int = 200) -> Reply:
 
 
 def leading_to(url: str, code: int = 307) -> Reply:
-    """Return a redirect."""
     return Reply(code, b"", {"location": url})
 
 
@@ -157,7 +156,6 @@ def packed(content: bytes, encoding: str = "gzip") -> Reply:
 
 
 def hang() -> Reply:
-    """Never respond."""
     return Reply(hang=True)
 
 
@@ -172,7 +170,6 @@ def digit(prompt: str) -> int:
 
 
 def well(seen: Seen) -> Reply:
-    """Rate every prompt with its digit."""
     return rate(seen, digit(seen.prompt))
 
 

@@ -37,7 +37,6 @@ B = Question("q2/b", "q2", "What is B?", kind="nugget", weight=-1.0)
 
 
 def fill_most(project: Project) -> None:
-    """Fill most tables of a new project."""
     ratings = {("What is A?", "p1"): 5, ("What is A?", "p2"): 3, ("What is B?", "p3"): None}
     runs = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}, "two": {"q1": ["p2"]}, "three": {"q1": ["p1"], "q2": ["p3"]}}
     fill(project, [A, B], ratings, runs)
@@ -195,7 +194,6 @@ def _values(folder: Path, random: Random) -> str:
 
 
 def _rows(folder: Path, random: Random) -> str:
-    """Remove, repeat or reverse rows."""
     name, table = _read(folder, random)
     numbers = list(range(table.num_rows))
     way = random.choice(("without", "twice", "empty", "reversed"))
@@ -210,7 +208,6 @@ def _rows(folder: Path, random: Random) -> str:
 
 
 def _columns(folder: Path, random: Random) -> str:
-    """Remove, add, rename or retype a column."""
     name, table = _read(folder, random)
     at = random.randrange(table.num_columns)
     field, column = table.schema.field(at), table.column(at)
@@ -257,7 +254,6 @@ _ODD = (None, -1, 0, 1.5, True, "x", "../x", [], {}, [None], {"keys": 10**18}, 1
 
 
 def _manifest(folder: Path, random: Random) -> str:
-    """Change one thing in the manifest."""
     file = folder / MANIFEST
     manifest = json.loads(file.read_text())
     tables, steps = manifest["tables"], manifest["migrations"]
@@ -286,6 +282,5 @@ def _manifest(folder: Path, random: Random) -> str:
 
 
 def copied(folder: Path, target: Path) -> Path:
-    """Copy an exported project before it is mutated."""
     shutil.copytree(folder, target)
     return target

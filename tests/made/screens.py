@@ -225,7 +225,6 @@ def html(app: AppTest) -> str:
 
 
 def downloads(app: AppTest) -> list[str]:
-    """Return the keys of the buttons for downloads."""
     return [str(element.key) for element in app.get("download_button")]
 
 
@@ -272,7 +271,6 @@ def component(app: AppTest, key: str) -> Any:
 
 
 def holds(app: AppTest, key: str) -> Any:
-    """Return the data of a component."""
     return json.loads(component(app, key).json)
 
 
@@ -301,7 +299,6 @@ def rows(app: AppTest) -> list[dict[str, Any]]:
 
 
 def texts(app: AppTest) -> list[str]:
-    """Return the texts in the boxes of the question bank."""
     return [row["text"] for row in rows(app)]
 
 
@@ -330,7 +327,6 @@ def page_links(app: AppTest) -> list[Any]:
 
 
 def links(app: AppTest) -> list[str]:
-    """Return the targets of the links of a screen."""
     return [link.page for link in page_links(app)]
 
 

@@ -51,7 +51,6 @@ def load() -> list[Any]:
 
 @functools.cache
 def commands() -> dict[str, click.Command]:
-    """Return every command by its words."""
     return dict(_below(cli.cli, ""))
 
 
@@ -123,7 +122,6 @@ def served(project: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
 
 
 def bearer(token: str) -> dict[str, str]:
-    """Return the header that sends a token."""
     return {"Authorization": f"Bearer {token}"}
 
 

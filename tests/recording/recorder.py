@@ -34,7 +34,6 @@ class Record:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the text."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 

@@ -14,7 +14,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @functools.cache
 def table() -> dict[str, Any]:
-    """Return the whole table."""
     with Path(__file__).with_name("commands.yaml").open(encoding="utf-8") as file:
         return dict(yaml.safe_load(file))
 
