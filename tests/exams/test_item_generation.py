@@ -14,7 +14,7 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.bank import empty_generations, list_proposals, save_drafts, set_price
-from exam_workbench.errors import GradingError, InputError
+from exam_workbench.errors import GradingError
 from exam_workbench.exams import (
     ItemRequest,
     exam_items,
@@ -211,13 +211,13 @@ def test_price_is_computed_without_requests(corpus: Project, model: Model) -> No
 def test_invalid_request_or_unusable_endpoint_changes_nothing(corpus: Project, model: Model) -> None:
     queries = corpus.rows("SELECT query_id FROM queries")
     drafter = model(item)
-    for wanted in (
-        ItemRequest(limit=0),
-        ItemRequest(run="nothing"),
-        ItemRequest(prompt="self-rating"),
-        ItemRequest(query_id="two words"),
+    for code, wanted in (
+        ("limit-out-of-range", ItemRequest(limit=0)),
+        ("unknown-run", ItemRequest(run="nothing")),
+        ("unknown-prompt", ItemRequest(prompt="self-rating")),
+        ("invalid-name", ItemRequest(query_id="two words")),
     ):
-        with pytest.raises(InputError):
+        with refusal(code):
             generate_items(corpus, drafter, "ann", wanted)
         assert (making_of(corpus), corpus.rows("SELECT query_id FROM queries")) == (None, queries), wanted
     with pytest.raises(GradingError):
