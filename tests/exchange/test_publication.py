@@ -9,7 +9,6 @@ import io
 import itertools
 import json
 import re
-import sys
 import tempfile
 import threading
 import zipfile
@@ -43,8 +42,8 @@ from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ra
 from tests.made import projects
 from tests.made.cascades import QUERIES, fill_planned
 from tests.made.projects import fill
-from tests.made.refusals import kept_failures, mentions, refusal
-from tests.made.shell import printed, shell_on
+from tests.made.refusals import mentions, refusal
+from tests.made.shell import Run, shell_on
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="=important")
 B = Question("q1/b", "q1", "What is B?")
@@ -342,18 +341,6 @@ def later(tmp_path: Path) -> Iterator[Project]:
     project.close()
 
 
-def test_qrels_are_reproduced_after_reopening_project(later: Project) -> None:
-    first = earlier().first
-    EDITS["a run is replaced"](later)
-    assert exchange.qrels_text(later, Policy()).encode() != first.qrels_bytes
-    assert (
-        exchange.reproduce_qrels(
-            later, exchange.read_manifest(exchange.manifest_json(first.manifest).encode(), "m.json"), "bob"
-        )
-        == first.qrels_bytes
-    )
-
-
 def test_manifest_contains_no_secrets_or_local_paths(graded: Project, tmp_path: Path) -> None:
     parameters = {
         "base_url": "http://me:hunter2@localhost:8000/v1",
@@ -438,19 +425,15 @@ def test_file_that_is_not_a_manifest_is_refused(data: bytes, code: str) -> None:
         exchange.read_manifest(data, "m.json")
 
 
-def test_missing_published_passages_are_reported(published: Project) -> None:
-    manifest = exchange.list_publications(published)[0]
-    with published.transaction() as cursor:
-        cursor.execute("DELETE FROM published_passages WHERE passage_key IN (SELECT min(passage_key) FROM pool)")
-    with refusal("publication-differs", "pool.passages", "pool.sha256", "counts", kind=ProjectError):
-        exchange.reproduce_qrels(published, manifest, "bob")
-
-
-def test_edited_grades_are_detected(published: Project) -> None:
+def test_changed_data_of_publication_is_reported(published: Project) -> None:
     manifest = exchange.list_publications(published)[0]
     with published.transaction() as cursor:
         cursor.execute("UPDATE grades SET rating = 0")
     with refusal("publication-differs", "ratings", kind=ProjectError):
+        exchange.reproduce_qrels(published, manifest, "bob")
+    with published.transaction() as cursor:
+        cursor.execute("DELETE FROM published_passages WHERE passage_key IN (SELECT min(passage_key) FROM pool)")
+    with refusal("publication-differs", "pool.passages", "pool.sha256", "counts", kind=ProjectError):
         exchange.reproduce_qrels(published, manifest, "bob")
 
 
@@ -502,8 +485,10 @@ def unpacked(data: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_later_edits_change_neither_qrels_nor_bundle(later: Project) -> None:
-    made = earlier().packed
+def test_later_edits_change_neither_qrels_nor_bundle(
+    later: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, first = earlier().packed, earlier().first
     remade = exchange.reproduce_bundle(later, manifest_of(made), "bob")
     assert unpacked(remade) == unpacked(made)
     assert remade == made
@@ -520,6 +505,16 @@ def test_later_edits_change_neither_qrels_nor_bundle(later: Project) -> None:
     readme = files["README.txt"].decode()
     assert "for the track" in readme
     assert [name for name in files if name != "README.txt" and name not in readme] == []
+    assert exchange.qrels_text(later, Policy()).encode() != first.qrels_bytes
+    manifest = exchange.read_manifest(exchange.manifest_json(first.manifest).encode(), "m.json")
+    assert exchange.reproduce_qrels(later, manifest, "bob") == first.qrels_bytes
+    later.close()
+    monkeypatch.setenv("EXAM_PROJECT", str(later.path))
+    (tmp_path / "m.json").write_bytes(earlier().written["m.json"])
+    words = ("export", "qrels", "--manifest", str(tmp_path / "m.json"), "-o", str(tmp_path / "again.qrels"))
+    code, _, told = Run(monkeypatch, capsys)(*words)
+    assert code == 0 and mentions(told, "again.qrels")
+    assert (tmp_path / "again.qrels").read_bytes() == earlier().written["first.qrels"]
 
 
 def test_bundle_tables_can_be_read_and_contain_no_formulas(graded: Project) -> None:
@@ -552,60 +547,15 @@ def test_same_files_give_same_zip(tmp_path: Path) -> None:
     assert unpacked(first.getvalue()) == {"a": b"1" * 1000, "b": b"from a file"}
 
 
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    err: str
-    failure: str
-
-
 @pytest.fixture
-def exam(graded: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Return a function that runs `exam` on the graded project."""
-    graded.close()
-    return exam_on(graded.path, monkeypatch, capsys)
+def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a runner of commands on a project with every kind of data."""
+    return shell_on(fill_with_everything, tmp_path, monkeypatch, capsys)
 
 
-def exam_on(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    monkeypatch.setenv("EXAM_PROJECT", str(path))
-    monkeypatch.chdir(path.parent)
-    failures = kept_failures(monkeypatch)
-
-    def run(*arguments: str) -> Ran:
-        failures.clear()
-        monkeypatch.setattr(sys, "argv", ["exam", *arguments])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return Ran(code, capsys.readouterr().err, failures[0].code if failures else "")
-
-    return run
-
-
-@pytest.fixture
-def again(graded: Project) -> Iterator[Callable[[], Project]]:
-    opened: list[Project] = []
-
-    def reopen() -> Project:
-        opened.append(open_project(graded.path))
-        return opened[-1]
-
-    yield reopen
-    for project in opened:
-        project.close()
-
-
-def test_command_reproduces_qrels_from_manifest(
-    later: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    EDITS["a run is replaced"](later)
-    later.close()
-    (tmp_path / "m.json").write_bytes(earlier().written["m.json"])
-    ran = exam_on(later.path, monkeypatch, capsys)("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
-    assert ran.code == 0 and mentions(ran.err, "again.qrels")
-    assert (tmp_path / "again.qrels").read_bytes() == earlier().written["first.qrels"]
+def failed(exam: Run, *words: str) -> tuple[int, str]:
+    """Run a command that must fail; return its exit code and the code of its error."""
+    return exam(*words)[0], exam.failures[-1].code
 
 
 @pytest.mark.parametrize(
@@ -617,23 +567,22 @@ def test_command_reproduces_qrels_from_manifest(
         (("qrels", "--source", "assessors", "--save-manifest", "m.json"), "no-manifest-of-kind"),
     ],
 )
-def test_conflicting_options_are_refused(exam: Callable[..., Ran], arguments: tuple[str, ...], failure: str) -> None:
-    ran = exam("export", *arguments, "-o", "out")
-    assert (ran.code, ran.failure) == (2, failure), ran.err
+def test_conflicting_options_are_refused(exam: Run, arguments: tuple[str, ...], failure: str) -> None:
+    assert failed(exam, "export", *arguments, "-o", "out") == (2, failure)
 
 
-def test_incomplete_labels_give_warning_or_are_refused(exam: Callable[..., Ran], tmp_path: Path) -> None:
-    ran = exam("export", "qrels", "-o", "some.qrels")
-    assert ran.code == 0
-    assert all(mentions(ran.err, number) for number in ("8", "1")) and "override" not in ran.err
+def test_incomplete_labels_give_warning_or_are_refused(exam: Run, tmp_path: Path) -> None:
+    code, _, told = exam("export", "qrels", "-o", "some.qrels")
+    assert code == 0
+    assert all(mentions(told, number) for number in ("8", "1")) and "override" not in told
     for what in ("qrels", "bundle"):
-        ran = exam("export", what, "-o", "all", "--require-complete")
-        assert (ran.code, ran.failure) == (1, "incomplete-labels")
+        assert failed(exam, "export", what, "-o", "all", "--require-complete") == (1, "incomplete-labels")
     assert not (tmp_path / "all").exists()
 
 
-def complete(project: Project) -> None:
+def fill_completely(project: Project) -> None:
     """Leave nothing to grade: grade one question completely and retire the others."""
+    fill_with_everything(project)
     bank.save_version(project, retired(A, C, D, *IDS), "less", "ann")
     projects.grade(project, {("What is B?", f"p{i}"): 1 for i in (1, 2, 3)})
     put(project, "queries", "q.tsv", "q1\tquery q1\n")
@@ -642,34 +591,38 @@ def complete(project: Project) -> None:
     projects.judge(project, {("q1", "p1"): 1})
 
 
-def test_complete_labels_can_be_exported_bundled_and_reproduced(
-    exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
-) -> None:
-    project = again()
-    complete(project)
-    project.close()
-    ran = exam("export", "qrels", "-o", "all.qrels", "--require-complete")
-    assert ran.code == 0 and mentions(ran.err, "all.qrels")
-    assert exam("export", "qrels", "-o", "plain.qrels", "--label", "mean").code == 0
-    assert exam("export", "bundle", "-o", "out.zip", "--label", "mean", "--note", "release").code == 0
-    files = unpacked((tmp_path / "out.zip").read_bytes())
-    assert files["test.qrels"] == (tmp_path / "plain.qrels").read_bytes()
-    (tmp_path / "m.json").write_bytes(files["manifest.json"])
-    assert exam("export", "qrels", "--manifest", "m.json", "-o", "again.qrels").code == 0
-    assert (tmp_path / "again.qrels").read_bytes() == files["test.qrels"]
-    acts = [act for (act,) in again().rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 4")]
-    assert acts == ["reproduce qrels", "export bundle", "publish qrels", "export qrels"]
-
-
-def test_export_warning_counts_stale_override(exam: Callable[..., Ran], again: Callable[[], Project]) -> None:
-    project = again()
-    complete(project)
+def fill_with_stale_override(project: Project) -> None:
+    fill_completely(project)
     add_override(project, "q1/b", "p1", 2, "Less.", "ann")
     bank.save_version(project, [replace(B, text="B?")], "reword", "ann")
     projects.grade(project, {("B?", f"p{i}"): 1 for i in (1, 2, 3)})
+
+
+def test_complete_labels_can_be_exported_bundled_and_reproduced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exam = shell_on(fill_completely, tmp_path, monkeypatch, capsys)
+    code, _, told = exam("export", "qrels", "-o", "all.qrels", "--require-complete")
+    assert code == 0 and mentions(told, "all.qrels")
+    assert exam("export", "qrels", "-o", "plain.qrels", "--label", "mean")[0] == 0
+    assert exam("export", "bundle", "-o", "out.zip", "--label", "mean", "--note", "release")[0] == 0
+    files = unpacked((tmp_path / "out.zip").read_bytes())
+    assert files["some.qrels"] == (tmp_path / "plain.qrels").read_bytes()
+    (tmp_path / "m.json").write_bytes(files["manifest.json"])
+    assert exam("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")[0] == 0
+    assert (tmp_path / "again.qrels").read_bytes() == files["some.qrels"]
+    project = open_project(tmp_path / "some.duckdb")
+    acts = [act.act for act in records.list_actions(project, records.ActivityFilter()).acts]
+    assert acts[:4] == ["reproduce qrels", "export bundle", "publish qrels", "export qrels"]
     project.close()
-    ran = exam("export", "qrels", "-o", "all.qrels")
-    assert all(mentions(ran.err.splitlines()[0], number) for number in ("1", "2"))
+
+
+def test_export_warning_counts_stale_override(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exam = shell_on(fill_with_stale_override, tmp_path, monkeypatch, capsys)
+    told = exam("export", "qrels", "-o", "all.qrels")[2]
+    assert all(mentions(told.splitlines()[0], number) for number in ("1", "2"))
 
 
 def test_direct_grader_qrels_are_reproduced_after_query_titles_change(project: Project) -> None:
@@ -733,22 +686,22 @@ def test_bundle_of_replaced_run_or_plain_publication_is_refused(graded: Project)
         exchange.reproduce_bundle(graded, manifest_of(made), "bob")
 
 
-def test_command_reproduces_bundles_and_refuses_invalid_manifests(exam: Callable[..., Ran], tmp_path: Path) -> None:
-    assert exam("export", "bundle", "-o", "first.zip").code == 0
+def test_command_reproduces_bundles_and_refuses_invalid_manifests(exam: Run, tmp_path: Path) -> None:
+    assert exam("export", "bundle", "-o", "first.zip")[0] == 0
     (tmp_path / "m.json").write_bytes(unpacked((tmp_path / "first.zip").read_bytes())["manifest.json"])
-    assert exam("export", "bundle", "--manifest", "m.json", "-o", "second.zip").code == 0
+    assert exam("export", "bundle", "--manifest", "m.json", "-o", "second.zip")[0] == 0
     assert (tmp_path / "second.zip").read_bytes() == (tmp_path / "first.zip").read_bytes()
-    assert exam("export", "qrels", "-o", "first.qrels", "--save-manifest", "m.json").code == 0
+    assert exam("export", "qrels", "-o", "first.qrels", "--save-manifest", "m.json")[0] == 0
     file = tmp_path / "m.json"
     whole = file.read_text()
+    again = ("export", "qrels", "-o", "again.qrels", "--manifest")
     for text, failure in (
         (whole.replace('"label": "max"', '"label": "mean"'), "manifest-changed"),
         ("{", "not-a-manifest"),
     ):
         file.write_text(text)
-        ran = exam("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
-        assert (ran.code, ran.failure) == (2, failure), ran.err
-    assert exam("export", "qrels", "--manifest", "absent.json", "-o", "again.qrels").code == 2
+        assert failed(exam, *again, "m.json") == (2, failure)
+    assert exam(*again, "absent.json")[0] == 2
     assert not (tmp_path / "again.qrels").exists()
 
 
@@ -788,21 +741,3 @@ def test_old_cascade_is_kept_but_its_bundle_is_refused(planned: Project, tmp_pat
     again = open_project(tmp_path / "again.duckdb")
     assert rows(again) == before and not any(exchange.check_project(again).values())
     again.close()
-
-
-def test_commands_list_but_do_not_reproduce_old_bundles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fill(project: Project) -> None:
-        fill_planned(project)
-        exchange.bundle_publication(
-            project, Policy(), "org", beside=lambda _: {"cascade-1.json": ("A cascade.", b"{}\n")}
-        )
-
-    exam = shell_on(fill, tmp_path, monkeypatch, capsys)
-    (manifest,) = printed(exam("publications", "--json"))["publications"]
-    Path("m.json").write_text(json.dumps(manifest))
-    assert exam("export", "bundle", "--manifest", "m.json", "-o", "out.zip")[0] == 2
-    assert not Path("out.zip").exists()
-    assert exam("export", "qrels", "--manifest", "m.json", "-o", "out.qrels")[0] == 0
-    assert exam("check")[0] == 0
