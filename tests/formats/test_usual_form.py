@@ -241,21 +241,27 @@ def test_smallest_64_bit_integer_is_refused_as_rank() -> None:
         assert not found and "rank" in said[0]
 
 
+RANKED_LINES = st.lists(
+    st.lists(st.builds(entry, st.sampled_from("abc"), st.integers(-2, 9)), max_size=3), min_size=1, max_size=3
+).map(lambda lists: line(*lists))
+GRADED_LINES = st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=3), min_size=1, max_size=3).map(
+    lambda ratings: graded(*map(rated, ratings))
+)
+SIGNS = (b"", b'"', b"]", b"[", b"\\", b"7", b"{", b"}", b",", b".", b"e", b"},{")
+
+
 @few
 @given(
-    st.lists(
-        st.lists(st.builds(entry, st.sampled_from("abc"), st.integers(-2, 9)), max_size=3), min_size=1, max_size=3
-    ),
+    RANKED_LINES,
+    GRADED_LINES,
     st.integers(0, 10_000),
-    st.sampled_from(
-        [b"", b'"', b"]", b"[", b"\\", b"7", b"{", b"}", b",", b".", b"e", b"rankings", b'"rankings":[', b"},{"]
-    ),
+    st.sampled_from([*SIGNS, b"rankings", b'"rankings":[', b"self_ratings", b'"self_ratings":[']),
 )
-def test_parsers_agree_on_damaged_rankings(lists: list[list[dict[str, Any]]], place: int, sign: bytes) -> None:
-    data = line(*lists)
-    place %= len(data)
-    damaged = data[:place] + sign + data[place + 1 :]
-    assert read(damaged) == parsed(damaged)
+def test_parsers_agree_on_damaged_lines(rankings: bytes, ratings: bytes, place: int, sign: bytes) -> None:
+    for data in (rankings, ratings):
+        at = place % len(data)
+        damaged = data[:at] + sign + data[at + 1 :]
+        assert read(damaged) == parsed(damaged)
 
 
 def test_refused_line_adds_no_grader(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,16 +270,3 @@ def test_refused_line_adds_no_grader(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = graded(rated([0, 5])), graded(rated([0, 5], INFO | {"prompt_class": "Q"}))
     for data in (b"\n".join([refused, other]), b"\n".join([refused, one, other])):
         assert read(data) == parsed(data)
-
-
-@few
-@given(
-    st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=3), min_size=1, max_size=3),
-    st.integers(0, 10_000),
-    st.sampled_from([b"", b'"', b"]", b"\\", b"7", b"self_ratings", b'"self_ratings":[']),
-)
-def test_parsers_agree_on_damaged_ratings(ratings: list[list[int]], place: int, sign: bytes) -> None:
-    data = graded(*map(rated, ratings))
-    place %= len(data)
-    damaged = data[:place] + sign + data[place + 1 :]
-    assert read(damaged) == parsed(damaged)
