@@ -25,9 +25,9 @@ from exam_workbench.records import add_queries, imported_leaderboards, queries_o
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question, Subtopic
 from tests.exchange.test_importing import snapshot
-from tests.made.projects import fill, made_project, new_project
+from tests.made.projects import fill, filled_project, made_project, new_project
 from tests.made.refusals import coded, refusal
-from tests.made.shell import Run, printed, shell_on
+from tests.made.shell import printed, shell_on
 
 TEA = {
     "query_id": "tea",
@@ -90,11 +90,15 @@ def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-@pytest.fixture
-def own(project: Project) -> Project:
-    """Return a project whose bank uses every field."""
-    fill_own(project)
-    return project
+def fill_own(project: Project) -> None:
+    with project.transaction() as cursor:
+        texts = [Query("q1", "first", "Why?\n\nBecause.", (Subtopic("s1", "Facet one"),)), Query("q2", "second")]
+        add_queries(cursor, texts, replace=True)
+    bank.save_version(project, OWN, "made", "ann")
+
+
+own = filled_project(fill_own)
+"""A project whose bank uses every field."""
 
 
 def kept(project: Project) -> list[tuple[Any, ...]]:
@@ -288,33 +292,25 @@ def test_topics_round_trip(project: Project):
     refuse(project, "queries", [plain, {**TOPIC, "topic_id": "9"}], "file.jsonl:2 differing-ids")
 
 
-def assigned(run: str, qid: str, text: str, *nuggets: tuple[str, str, str | None]) -> dict[str, Any]:
-    found = [{"text": t, "importance": i, "assignment": a} for t, i, a in nuggets]
-    return {"query": f"about {qid}", "qid": qid, "answer_text": text, "run_id": run, "nuggets": found}
+IMPORTANCE = {
+    "q1": {"A is": "vital", "B is": "vital", "C is": "okay", "D is": "okay", "E is": "failed"},
+    "q2": {"F is": "okay", "G is": "okay"},
+}
+
+
+def assigned(run: str, qid: str, text: str, *assignments: str) -> dict[str, Any]:
+    """Return a response with an assignment of each nugget of its query."""
+    nuggets = [
+        {"text": nugget, "importance": importance, "assignment": assignment}
+        for (nugget, importance), assignment in zip(IMPORTANCE[qid].items(), assignments, strict=True)
+    ]
+    return {"query": f"about {qid}", "qid": qid, "answer_text": text, "run_id": run, "nuggets": nuggets}
 
 
 ASSIGNED = [
-    assigned(
-        "one",
-        "q1",
-        "A and some B.",
-        ("A is", "vital", "support"),
-        ("B is", "vital", "partial_support"),
-        ("C is", "okay", "support"),
-        ("D is", "okay", "not_support"),
-        ("E is", "failed", "partial_support"),
-    ),
-    assigned("one", "q2", "Nothing.", ("F is", "okay", "partial_support"), ("G is", "okay", "not_support")),
-    assigned(
-        "two",
-        "q1",
-        "B alone.",
-        ("A is", "vital", "not_support"),
-        ("B is", "vital", "support"),
-        ("C is", "okay", "not_support"),
-        ("D is", "okay", "not_support"),
-        ("E is", "failed", "not_support"),
-    ),
+    assigned("one", "q1", "A and some B.", "support", "partial_support", "support", "not_support", "partial_support"),
+    assigned("one", "q2", "Nothing.", "partial_support", "not_support"),
+    assigned("two", "q1", "B alone.", "not_support", "support", "not_support", "not_support", "not_support"),
 ]
 
 
@@ -465,13 +461,6 @@ BAD_GRADES = [
     ({"qid": "q1", "run_id": "sys", "nuggets": [{"assignment": "support"}]}, "value-missing"),
     (a_grade(grade=3), "contradicting-lines"),
 ]
-
-
-def fill_own(project: Project) -> None:
-    with project.transaction() as cursor:
-        texts = [Query("q1", "first", "Why?\n\nBecause.", (Subtopic("s1", "Facet one"),)), Query("q2", "second")]
-        add_queries(cursor, texts, replace=True)
-    bank.save_version(project, OWN, "made", "ann")
 
 
 def test_commands_exchange_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
@@ -646,11 +635,6 @@ def fill_all(project: Project) -> None:
     fill(project, QUESTIONS, RATINGS, RUNS)
 
 
-@pytest.fixture
-def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return shell_on(fill_all, tmp_path, monkeypatch, capsys)
-
-
 def test_leaderboard_round_trips_through_each_format(tmp_path: Path) -> None:
     project = made_project(tmp_path / "p.duckdb", fill_all)
     for skipped in ("zero", "ignore"):
@@ -696,7 +680,10 @@ def test_files_per_run_are_merged_and_duplicate_runs_refused(tmp_path: Path) -> 
     project.close()
 
 
-def test_commands_export_leaderboard_formats_and_chosen_correlations(exam: Run) -> None:
+def test_commands_export_leaderboard_formats_and_chosen_correlations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exam = shell_on(fill_all, tmp_path, monkeypatch, capsys)
     words = ("export", "leaderboard", "--measure", MEASURE, "--min-rating", "3")
     assert exam(*words, "--form", "ir_measures", "-o", "X.eval.txt")[0] == 0
     assert yaml.safe_load(Path("X.eval.measures.yml").read_text())["measures"][0]["name"] == MEASURE
