@@ -301,7 +301,7 @@ def _checked_source(engine: duckdb.DuckDBPyConnection, kind: str, place: str) ->
         # A run without rankings has one row with only its name. A pooled passage that no run ranks
         # has a row with only its ids.
         casts |= {
-            "run": f"if(rank IS NULL AND score IS NULL, run, {casts['run']})",
+            "run": f"if(rank IS NULL AND score IS NULL, run::VARCHAR, {casts['run']})",
             "query_id": "query_id::VARCHAR",
             "passage_id": f"if(query_id IS NULL, NULL, {casts['passage_id']})",
             "gradable": "gradable::BOOLEAN" if "gradable" in columns else "true",
