@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from exam_workbench import bank
@@ -23,7 +21,7 @@ from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Query, Question, Subtopic
 from tests.labels.test_subtopics import BANK, RATINGS, RUNS
 from tests.made import car
-from tests.made.projects import SPEC, fill, filled_project, new_project
+from tests.made.projects import SPEC, fill, filled_project
 from tests.made.refusals import check_problem, coded, mentions, refusal
 
 T1, T2, T3 = "tqa2:L_1/T_1", "tqa2:L_1/T_2", "tqa2:L_2/T_3"
@@ -198,21 +196,17 @@ def test_measures_use_facets_and_ranks_of_graded_file(collection: Project) -> No
     assert cover["one"][T1] == pytest.approx(2 / 3), "p2, at rank 3, is not among the top two"
 
 
-def test_graded_file_round_trips(collection: Project, tmp_path: Path) -> None:
+def test_graded_file_round_trips(collection: Project, fresh: Project) -> None:
     whole = graded_file(collection)
-    fresh = new_project(tmp_path / "fresh.duckdb")
-    try:
-        import_files(fresh, "graded", [Source("g.jsonl.gz", data=whole)], "ann")
-        for per in ("query", "subtopic", "topic", "union"):
-            board = leaderboard_per(collection, "EXAM-Cover@2", per=per)
-            assert leaderboard_per(fresh, "EXAM-Cover@2", per=per).per_query == board.per_query
-        for measure in ("AP", "nDCG@10", "RR"):
-            for source in ("exam", "judgments"):
-                again = leaderboard(fresh, measure, source)
-                assert again.per_query == leaderboard(collection, measure, source).per_query
-        assert graded_file(fresh) == whole
-    finally:
-        fresh.close()
+    import_files(fresh, "graded", [Source("g.jsonl.gz", data=whole)], "ann")
+    for per in ("query", "subtopic", "topic", "union"):
+        board = leaderboard_per(collection, "EXAM-Cover@2", per=per)
+        assert leaderboard_per(fresh, "EXAM-Cover@2", per=per).per_query == board.per_query
+    for measure in ("AP", "nDCG@10", "RR"):
+        for source in ("exam", "judgments"):
+            again = leaderboard(fresh, measure, source)
+            assert again.per_query == leaderboard(collection, measure, source).per_query
+    assert graded_file(fresh) == whole
 
 
 def test_repeated_passage_keeps_its_better_rank(project: Project) -> None:
@@ -276,11 +270,3 @@ def test_whole_runs_replace_runs_from_graded_file(collection: Project) -> None:
     again = import_files(collection, "graded", [car.graded()], "ann")
     (kept,) = (note for note in again.notes if note.code == "run-kept" and mentions(note.reason, "one.run"))
     assert mentions(kept.reason, "one.run")
-
-
-def test_imported_leaderboard_is_named_by_source(project: Project) -> None:
-    board = Source("official.tsv", data=b"run\tAP\tnDCG@20\nx\t0.5\t0.6\n")
-    import_files(project, "leaderboard", [board], "ann", Options(source="NIST"))
-    assert project.rows("SELECT name FROM boards ORDER BY name") == [("NIST AP",), ("NIST nDCG@20",)]
-    import_files(project, "leaderboard", [Source("one.tsv", data=b"run\tAP\nx\t0.5\n")], "ann", Options(source="TREC"))
-    assert leaderboard(project, "AP", "TREC").scores == {"x": 0.5}

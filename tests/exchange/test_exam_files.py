@@ -8,20 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from exam_workbench import bank
-from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, InputError, Report
 from exam_workbench.exams import Plan, add_student, answers_csv, exam_items, exam_json, examinee_responses, sit_by_rules
 from exam_workbench.exchange import Imported, Options, import_files
 from exam_workbench.formats import Source, detect_kind, exam_files
 from exam_workbench.records import add_passages, list_examinees, put_retrieval, read_retrieval
-from exam_workbench.store import Project, open_project
+from exam_workbench.store import Project
 from exam_workbench.types import Passage, Question
 from tests.made.exams import put_exam
 from tests.made.projects import new_project
 from tests.made.refusals import refusal
+from tests.made.shell import shell_on
 
 ITEMS: list[dict[str, Any]] = [
     {
@@ -117,17 +116,18 @@ def test_items_keep_sources_and_different_retrieval_needs_new_name(project: Proj
         assert len(read_retrieval(cursor, "second DPR")) == 1
 
 
-def test_items_commands_import_list_check_and_retire(tmp_path: Path) -> None:
-    path = tmp_path / "p.duckdb"
-    new_project(path).close()
-    (tmp_path / "exam.json").write_text(json.dumps(ITEMS))
+def test_items_commands_import_list_check_and_retire(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exam = shell_on(lambda project: None, tmp_path, monkeypatch, capsys)
+    Path("exam.json").write_text(json.dumps(ITEMS))
 
-    def run(*arguments: str) -> str:
-        result = CliRunner().invoke(cli, ["items", *arguments, "--project", str(path)], catch_exceptions=False)
-        assert result.exit_code == 0, result.output
-        return result.output if arguments[0] == "retire" else result.stdout
+    def run(*words: str) -> str:
+        code, out, told = exam("items", *words)
+        assert code == 0, told
+        return out + told if words[0] == "retire" else out
 
-    assert "new items: 2" in run("import", str(tmp_path / "exam.json"))
+    assert "new items: 2" in run("import", "exam.json")
     listed = json.loads(run("list", "--json"))["items"]
     assert [one["type"] for one in listed] == [["Which"], ["What"]]
     lines = [line.split("\t") for line in run("check").splitlines()]
@@ -314,7 +314,7 @@ def test_exam_and_answers_import_in_any_order(tmp_path: Path, ids: dict[str, str
     assert sorted(map(str, made[0][1].values())) == ["0.0", "1.0", "None"]
 
 
-def test_exam_and_answers_round_trip(project: Project, tmp_path: Path) -> None:
+def test_exam_and_answers_round_trip(project: Project, fresh: Project, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         exam_json(project)
     first, *_ = put_exam(project, 5)
@@ -328,7 +328,6 @@ def test_exam_and_answers_round_trip(project: Project, tmp_path: Path) -> None:
     for preview in (True, False):
         again = import_files(project, "exam", [Source("exam.json", data=written.encode())], "ann", preview=preview)
         assert again.counts == {"items": 5, "new items": 0, "new queries": 0, "new passages": 0}
-    fresh = new_project(tmp_path / "fresh.duckdb")
     import_files(fresh, "exam", [Source("exam.json", data=written.encode())], "ann")
     facts = [
         sorted((item.text, item.choices, item.key, item.topic, item.source_text) for item in exam_items(each))
@@ -351,31 +350,28 @@ def test_exam_and_answers_round_trip(project: Project, tmp_path: Path) -> None:
     assert (counts["new items"], counts["questions get their words"]) == (0, 5)
     assert (exam_json(late), answers_csv(late)) == (written, matrix)
     late.close()
-    fresh.close()
     other.close()
 
 
-def test_export_writes_leaderboards_exams_and_answers(tmp_path: Path) -> None:
-    path = tmp_path / "p.duckdb"
-    made = new_project(path)
-    put_exam(made, 3)
-    take(made, "responses-matrix", m="student,i1,i2\nx,1,0\n")
-    import_files(made, "leaderboard", [Source("b.tsv", data=b"run\tAP\na\t0.5\nb\t0.25\n")], "ann")
-    made.close()
+def fill_with_exam_and_board(project: Project) -> None:
+    put_exam(project, 3)
+    take(project, "responses-matrix", m="student,i1,i2\nx,1,0\n")
+    import_files(project, "leaderboard", [Source("b.tsv", data=b"run\tAP\na\t0.5\nb\t0.25\n")], "ann")
+
+
+def test_export_writes_leaderboards_exams_and_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exam = shell_on(fill_with_exam_and_board, tmp_path, monkeypatch, capsys)
 
     def export(what: str, file: str, *more: str) -> str:
-        output = str(tmp_path / file)
-        result = CliRunner().invoke(cli, ["export", what, "-o", output, "--project", str(path), *more])
-        assert result.exit_code == 0, result.output
-        return (tmp_path / file).read_text()
+        assert exam("export", what, "-o", file, *more)[0] == 0
+        return Path(file).read_text()
 
-    written = json.loads(export("leaderboard", "board.json", "--source", "b"))
-    assert written == {"AP": {"a": 0.5, "b": 0.25}}
+    assert json.loads(export("leaderboard", "board.json", "--source", "b")) == {"AP": {"a": 0.5, "b": 0.25}}
     assert len(json.loads(export("exam", "exam.json"))) == len(json.loads(export("exam", "e.json", "--source", "exam")))
     assert export("responses-matrix", "answers.csv").splitlines() == ["student,i1,i2,i3", "x,1,0,"]
-    opened = open_project(path)
-    import_files(opened, "leaderboard", [Source.from_path(tmp_path / "board.json")], "ann")
-    opened.close()
+    assert exam("import", "leaderboard", "board.json")[0] == 0
 
 
 def test_matrix_without_header_is_refused(project: Project) -> None:

@@ -25,7 +25,7 @@ from exam_workbench.records import add_queries, imported_leaderboards, queries_o
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question, Subtopic
 from tests.exchange.test_importing import snapshot
-from tests.made.projects import fill, filled_project, made_project, new_project
+from tests.made.projects import fill, filled_project, made_project
 from tests.made.refusals import coded, refusal
 from tests.made.shell import printed, shell_on
 
@@ -148,7 +148,7 @@ def test_exact_values_take_precedence_over_format_values(project: Project):
     ]
 
 
-def test_formats_are_detected_and_nugget_scores_match_hand_computation() -> None:
+def test_formats_are_detected() -> None:
     assigned = {"query": "q", "qid": "1", "nuggets": [{"text": "t", "importance": "okay", "assignment": "support"}]}
     grade_line = {"run_id": "r", "query_id": "q", "nugget_id": "n", "question": "x", "grade": 1}
     cases = [
@@ -163,19 +163,10 @@ def test_formats_are_detected_and_nugget_scores_match_hand_computation() -> None
     ]
     for text, kind in cases:
         assert detect_kind(Source("some.jsonl", data=text.encode())) == kind, text[:80]
-    # Of 2 vital nuggets, 1 is fully and 1 partly supported; of all 5, 2 are fully and 2 partly supported.
-    support = {"not_support": 0, "partial_support": 1, "support": 2}
-    nuggets = [(one["importance"] == "vital", support[one["assignment"]]) for one in ASSIGNED[0]["nuggets"]]
-    scores = nugget_scores(nuggets)
-    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (1 / 2, 2 / 5, 1.5 / 2, 3 / 5)
-    # Without vital nuggets, the vital scores are 0 and okay nuggets count fully.
-    scores = nugget_scores([(False, 1), (False, 0)])
-    assert (scores.strict_vital, scores.strict_all, scores.vital, scores.all) == (0.0, 0.0, 0.0, 0.25)
-    assert nugget_scores([]) == nugget_scores([(True, 0)])
 
 
 @pytest.mark.parametrize("form", ["v3", "nuggetizer", "ragtime26"])
-def test_bank_round_trips_through_each_format(own: Project, form: str, tmp_path: Path):
+def test_bank_round_trips_through_each_format(own: Project, form: str, fresh: Project):
     unfit = {"ragtime26": ("q1/b", "q1/c"), "nuggetizer": ("q2/c",)}.get(form, ())
     if unfit:
         with refusal("form-without-place", *unfit):
@@ -187,14 +178,12 @@ def test_bank_round_trips_through_each_format(own: Project, form: str, tmp_path:
     version = bank.latest_version(own)
     assert "bank version" not in take(own, "bank", text).counts
     assert bank.latest_version(own) == version
-    other = new_project(tmp_path / "other.duckdb")
-    take(other, "bank", text)
+    take(fresh, "bank", text)
     # The v3 format stores questions and claims separately, so their order differs.
     by_id = attrgetter("question_id")
-    assert sorted(bank.list_questions(other), key=by_id) == sorted(bank.list_questions(own), key=by_id)
+    assert sorted(bank.list_questions(fresh), key=by_id) == sorted(bank.list_questions(own), key=by_id)
     if form == "v3":
-        assert queries_of(other) == queries_of(own)
-    other.close()
+        assert queries_of(fresh) == queries_of(own)
 
 
 def test_exported_bank_has_fields_of_other_tools(own: Project):
@@ -405,7 +394,7 @@ def test_grades_of_responses_and_passages_are_imported(project: Project):
     assert {("d1/0",), ("d1/1",), ("d2",)} <= set(pooled)
 
 
-def test_grades_round_trip(project: Project, tmp_path: Path):
+def test_grades_round_trip(project: Project, fresh: Project):
     ratings = {("Why?", "p1"): 5, ("Why?", "p2"): None}
     fill(project, [Question("q1/a", "q1", "Why?")], ratings, {"sys": {"q1": ["p1", "p2"]}})
     with refusal("no-grades"):
@@ -424,15 +413,13 @@ def test_grades_round_trip(project: Project, tmp_path: Path):
         "passage": "",
         "paragraph_idx": 0,
     }
-    other = new_project(tmp_path / "other.duckdb")
-    take(other, "graded", row)
-    assert other.rows("SELECT passage_id, rating FROM grades, passages") == [("p1", 5)]
-    take(other, "responses", RESPONSE)
-    take(other, "graded", a_grade(), "panel.jsonl")
+    take(fresh, "graded", row)
+    assert fresh.rows("SELECT passage_id, rating FROM grades, passages") == [("p1", 5)]
+    take(fresh, "responses", RESPONSE)
+    take(fresh, "graded", a_grade(), "panel.jsonl")
     policy = Policy(grader="imported: panel")
-    (again,) = lines(exchange.nugget_grades_jsonl(other, policy, of_passages=False))
+    (again,) = lines(exchange.nugget_grades_jsonl(fresh, policy, of_passages=False))
     assert (again["run_id"], again["grade"], again["reasoning"], again["confidence"]) == ("sys", 4, "r", 0.5)
-    other.close()
 
 
 BAD_GRADES = [
@@ -491,6 +478,7 @@ def test_nugget_scores_need_assignments(project: Project):
     with refusal("not-assignments", "imported: file"):
         nugget_board(project, Policy(grader="imported: file"))
     assert nugget_board(project, Policy()) == []
+    assert nugget_scores([]) == nugget_scores([(True, 0)])
 
 
 MATE = {**RAGTIME, "metadata": {**RAGTIME["metadata"], "topic_id": "mate"}}
@@ -507,7 +495,7 @@ def test_banks_of_other_tools_round_trip_and_pass_checks(project: Project) -> No
     assert not any(check_project(project).values())
 
 
-def test_edited_questions_of_imported_bank_are_exported_with_own_values(project: Project, tmp_path: Path):
+def test_edited_questions_of_imported_bank_are_exported_with_own_values(project: Project, fresh: Project):
     take(project, "bank", [TEA])
     parent, _, second, claim, _ = bank.list_questions(project)
     added = Question("new", "tea", second.text, weight=3.0)
@@ -521,11 +509,9 @@ def test_edited_questions_of_imported_bank_are_exported_with_own_values(project:
     assert row["nugget_bank"].pop("And white tea?")["metadata"]["exam_workbench"]["subtopic"] == parent.text
     assert row["nugget_bank"].pop("How long?") == TEA["nugget_bank"]["How long?"]
     assert [entry["importance"] for entry in row["nugget_bank"].values()] == [3]
-    other = new_project(tmp_path / "other.duckdb")
-    take(other, "bank", text)
+    take(fresh, "bank", text)
     by_id = attrgetter("question_id")
-    assert sorted(bank.list_questions(other), key=by_id) == sorted(bank.list_questions(project), key=by_id)
-    other.close()
+    assert sorted(bank.list_questions(fresh), key=by_id) == sorted(bank.list_questions(project), key=by_id)
     take(project, "queries", [{"query_id": "tea", "text": "tea or mate"}], replace=True)
     assert lines(exchange.bank_in_form(project, "v3"))[0]["title_query"] == "tea or mate"
 

@@ -24,8 +24,7 @@ from exam_workbench.labels import Policy, add_override, find_overrides, leaderbo
 from exam_workbench.records import add_passages, add_queries, set_pool_depth, write_board
 from exam_workbench.store import MARK, Project, create_project, migrations, open_project
 from exam_workbench.types import Board, BoardRow, Grade, Passage, Query, Question, Subtopic
-from tests.made.fuzz_parquet import copied, exported, fit
-from tests.made.once import made_once
+from tests.made.fuzz_parquet import copied, fit
 from tests.made.projects import SPEC, fill, filled_project, grade, judge
 from tests.made.refusals import mentions, refusal
 from tests.made.shell import printed, shell_on
@@ -56,11 +55,6 @@ def fill_nearly_all(project: Project) -> None:
 
 filled = filled_project(fill_nearly_all)
 """A project with rows in nearly every table."""
-
-
-@pytest.fixture(scope="module")
-def shared_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_once(tmp_path_factory, "exported project", exported)
 
 
 @pytest.fixture

@@ -21,14 +21,8 @@ from exam_workbench.graders._plan_files import grade_columns
 from exam_workbench.labels import GradeFiles, leaderboard_of_files
 from exam_workbench.store import migrations
 from exam_workbench.types import Grade
-from tests.made.fuzz_parquet import check, copied, exported, fit
+from tests.made.fuzz_parquet import check, copied, fit
 from tests.made.odd_parquet import ODD
-from tests.made.once import made_once
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made_once(tmp_path_factory, "exported project", exported)
 
 
 def put(file: Path, table: pa.Table, column: str, odd: str, to: Path | None = None) -> None:
@@ -38,14 +32,14 @@ def put(file: Path, table: pa.Table, column: str, odd: str, to: Path | None = No
     pq.write_table(changed, to or file)
 
 
-def test_table_with_unusual_column_type_is_read_or_refused(folder: Path, tmp_path: Path) -> None:
-    changed = copied(folder, tmp_path / "out")
+def test_table_with_unusual_column_type_is_read_or_refused(shared_export: Path, tmp_path: Path) -> None:
+    changed = copied(shared_export, tmp_path / "out")
     with duckdb.connect() as engine:
         migrations.apply_migrations(engine)
         columns = parquet._table_columns(engine)
         for name, odd in product(("question_texts", "grades", "activity"), ODD):
             file = changed / f"{name}.parquet"
-            usual = pq.read_table(folder / file.name)
+            usual = pq.read_table(shared_export / file.name)
             for column, type_ in columns[name]:
                 put(file, usual, column, odd)
                 table = Table(name, file.name, usual.num_rows, 0, "")
@@ -60,8 +54,8 @@ def test_table_with_unusual_column_type_is_read_or_refused(folder: Path, tmp_pat
 
 
 @pytest.mark.parametrize("odd", ["dictionary", "invalid text", "map", "zoned"])
-def test_project_with_unusual_text_column_is_refused(folder: Path, tmp_path: Path, odd: str) -> None:
-    changed = copied(folder, tmp_path / "out")
+def test_project_with_unusual_text_column_is_refused(shared_export: Path, tmp_path: Path, odd: str) -> None:
+    changed = copied(shared_export, tmp_path / "out")
     file = changed / "passage_texts.parquet"
     put(file, pq.read_table(file), "text", odd)
     fit(changed, "passage_texts")
@@ -131,10 +125,12 @@ def test_leaderboards_from_unusual_types_are_valid_or_refused(tmp_path: Path) ->
         pq.write_table(usual[name], files[name])
 
 
-def test_commands_refuse_unexpected_parquet(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_commands_refuse_unexpected_parquet(
+    shared_export: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     new = str(tmp_path / "new.duckdb")
     assert run_command(["init", "--project", new]) == 0
-    shutil.copy(folder / "queries.parquet", file := tmp_path / "queries.parquet")
+    shutil.copy(shared_export / "queries.parquet", file := tmp_path / "queries.parquet")
     assert detect_kind(Source(file.name, path=file)) is None
     for kind in ("auto", "queries", "passages", "run", "qrels", "bank"):
         words = ["import", str(file)] if kind == "auto" else ["import", kind, str(file)]

@@ -1,0 +1,27 @@
+"""Projects and folders that the tests of import and export share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from exam_workbench.store import Project
+from tests.made.fuzz_parquet import exported
+from tests.made.once import made_once
+from tests.made.projects import new_project
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Project]:
+    """A second, empty project."""
+    opened = new_project(tmp_path / "fresh.duckdb")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def shared_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An exported project as a folder; tests that change it copy it first."""
+    return made_once(tmp_path_factory, "exported project", exported)
