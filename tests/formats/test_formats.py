@@ -319,7 +319,9 @@ def test_leaderboards_are_read_from_json_and_written_as_latex() -> None:
     out = io.StringIO()
     formats.write_board_latex("P@5", [(1, "a_b&c", 0.5, 0.01, 54), (2, "d", 0.25, None, None)], out)
     assert "1 & a\\_b\\&c & $0.500 \\pm 0.010$ & 54 \\\\\n2 & d & $0.250$ &  \\\\" in out.getvalue()
-    (one,) = formats.read_boards(source_of('{"a": 1, "b": 0.5}', "s.json"), Report())
+    file = source_of('{"a": 1, "b": 0.5}', "s.json")
+    assert formats.detect_kind(file) == "leaderboard"
+    (one,) = formats.read_boards(file, Report())
     assert [(row.run, row.score) for row in one.rows] == [("a", 1.0), ("b", 0.5)]
     boards = formats.read_boards(source_of('{"AP": {"a": 1}, "RR": {"a": 0.5}}', "s.json"), Report())
     assert [(board.name, board.measure) for board in boards] == [("s AP", "AP"), ("s RR", "RR")]

@@ -72,24 +72,6 @@ def test_matrix_round_trips_and_related_files_are_detected() -> None:
     assert detect_kind(source("board.tsv", "run\tMAP\na\t0.5\nb\t1\n")) == "leaderboard"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("student,i1\nbig,2\n", ("invalid-answer", "f.csv:2", "i1")),
-        ("student,i1\nbig,1\nbig,0\n", ("duplicate-student", "f.csv:3")),
-        ("student,i1,i1\nbig,1,1\n", ("duplicate-item",)),
-        ("student,i1\nbig\n", ("wrong-number-of-columns", "1", "2")),
-        ("student\nbig\n", ("header-missing",)),
-        ("student,i1\n", ("nothing-found",)),
-        ("", ("nothing-found",)),
-        ('student,i1\n"big,1\n', ("invalid-csv",)),
-    ],
-)
-def test_invalid_matrix_is_refused(text: str, said: tuple[str, ...]) -> None:
-    with refusal(*said, kind=FileError):
-        read(read_matrix, text)
-
-
 def sample(number: int, **more: Any) -> dict[str, Any]:
     doc = {"id": f"d{number}", "question": f"Which is number {number}?", "choices": ["a", "b", "c", "d"], "gold": 2}
     return {"doc_id": number, "doc": doc, "resps": [[["-1.0", "False"]]], "acc": 0.0, "acc_norm": 1.0} | more
@@ -165,18 +147,29 @@ def test_examinee_is_named_after_model_folder(name: str, student: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("reader", "text", "said"),
     [
-        (lines(sample(1), sample(1)), ("duplicate-item", "d1")),
-        (lines(sample(1, acc_norm=0.5)), ("invalid-verdict",)),
-        (lines(sample(1, doc=3)), ("not-an-object",)),
-        ("{\n", ("invalid-json",)),
-        ("", ("nothing-found",)),
+        (read_matrix, "student,i1\nbig,2\n", ("invalid-answer", "f.csv:2", "i1")),
+        (read_matrix, "student,i1\nbig,1\nbig,0\n", ("duplicate-student", "f.csv:3")),
+        (read_matrix, "student,i1,i1\nbig,1,1\n", ("duplicate-item",)),
+        (read_matrix, "student,i1\nbig\n", ("wrong-number-of-columns", "1", "2")),
+        (read_matrix, "student\nbig\n", ("header-missing",)),
+        (read_matrix, "student,i1\n", ("nothing-found",)),
+        (read_matrix, "", ("nothing-found",)),
+        (read_matrix, 'student,i1\n"big,1\n', ("invalid-csv",)),
+        (read_samples, lines(sample(1), sample(1)), ("duplicate-item", "d1")),
+        (read_samples, lines(sample(1, acc_norm=0.5)), ("invalid-verdict",)),
+        (read_samples, lines(sample(1, doc=3)), ("not-an-object",)),
+        (read_samples, "{\n", ("invalid-json",)),
+        (read_samples, "", ("nothing-found",)),
+        (read_factors, "student,x\na,1\na,2\n", ("duplicate-student",)),
+        (read_factors, "student\na\n", ("header-missing",)),
+        (read_factors, "student,x\na\n", ("wrong-number-of-columns", "1")),
     ],
 )
-def test_invalid_samples_are_refused(text: str, said: tuple[str, ...]) -> None:
+def test_invalid_answers_and_components_are_refused(reader: Any, text: str, said: tuple[str, ...]) -> None:
     with refusal(*said, kind=FileError):
-        read(read_samples, text, "s.jsonl")
+        read(reader, text)
 
 
 def test_components_are_read_and_retrieval_names_normalized() -> None:
@@ -185,13 +178,6 @@ def test_components_are_read_and_retrieval_names_normalized() -> None:
         "a": {"model": "llama", "retrieval": "bm25", "icl": "ICL@0", "size": "7"},
         "b": {"model": "mistral", "icl": "ICL@1"},
     }
-    for text, said in (
-        ("student,x\na,1\na,2\n", ("duplicate-student",)),
-        ("student\na\n", ("header-missing",)),
-        ("student,x\na\n", ("wrong-number-of-columns", "1")),
-    ):  # fmt: skip
-        with refusal(*said, kind=FileError):
-            read(read_factors, text)
     names = ["closed_book", "Closed Book", "ClosedB", "closed-book", "open_book", "Open-Book", "Oracle", "bm25"]
     text = "student,retrieval\n" + "".join(f"s{at},{name}\n" for at, name in enumerate(names))
     report = Report()
@@ -203,23 +189,7 @@ def test_components_are_read_and_retrieval_names_normalized() -> None:
 
 
 FILES = examples(200)
-WORDS = (
-    "what",
-    "do",
-    "bees",
-    "eat",
-    "when",
-    "the",
-    "moon",
-    "pulls",
-    "water",
-    "over",
-    "green",
-    "hills",
-    "and",
-    "old",
-    "red",
-)
+WORDS = ("what", "do", "bees", "eat", "when", "the", "moon", "pulls", "old", "water")
 MEASURES = ("nDCG@10", "map", "P_10", "recip_rank", "ndcg_cut_5", "RR@10", "bpref", "EXAM-Cover@20")
 IDS = {"letters": ("q{}", "doc{}"), "numbers": ("10{}", "7{:04}"), "long": ("2020-{}", "msmarco_v2.1_doc_{:02}_1#0_0")}
 QUERIES = [form.format(number) for form, _ in IDS.values() for number in range(1, 9)]
@@ -311,29 +281,6 @@ def some_qrels(random: Random) -> Made:
 
 def qrels(source: Source, report: Report) -> Any:
     return {(each.query_id, each.passage_id, each.value) for each in read_qrels(source, report)}
-
-
-def json_map(random: Random) -> Made:
-    queries, passages = ids(random)
-    if random.random() < 0.5:
-        values = {q: {p: random.randint(0, 3) for p in random.sample(passages, 4)} for q in queries}
-        truth: Any = {(q, p, value) for q, by in values.items() for p, value in by.items()}
-        kind, read = "qrels", qrels
-    else:
-        scored = {q: {p: random.uniform(0, 9) for p in random.sample(passages, 4)} for q in queries}
-        truth = {(q, p, value, "some") for q, by in scored.items() for p, value in by.items()}
-        kind, read, values = "runs", runs, scored
-    return Made(
-        kind, Source("some.json", data=json.dumps(values, indent=random.choice((None, 1))).encode()), True, truth, read
-    )
-
-
-def json_board(random: Random) -> Made:
-    systems = {f"sys-{n}": round(random.random(), 4) for n in range(random.randint(2, 5))}
-    measure = random.choice(MEASURES)
-    content = systems if random.random() < 0.5 else {measure: systems}
-    truth = {("score" if content is systems else measure): (systems, {})}
-    return Made("leaderboard", Source("some.json", data=json.dumps(content).encode()), True, truth, boards)
 
 
 def boards(source: Source, report: Report) -> Any:
@@ -428,7 +375,7 @@ texts: dict[str, Callable[[Source, Report], Any]] = {
     "queries": lambda source, report: {q.query_id: (q.text, q.narrative) for q in read_queries(source, report)},
     "passages": lambda source, report: {p.passage_id: p.text for p in read_passages(source, report)},
 }
-MAKERS = (a_run, some_qrels, json_map, json_board, a_wide_board, a_matrix, factors, a_bank, some_texts)
+MAKERS = (a_run, some_qrels, a_wide_board, a_matrix, factors, a_bank, some_texts)
 
 
 def imported(project: Project, kind: str, source: Source) -> bool:

@@ -93,22 +93,27 @@ def test_runs_are_read_with_header_and_from_json() -> None:
             ("q1", "d1", 1, 2.5, "bm"), ("q1", "d2", 2, 1.5, "bm"),
         ]  # fmt: skip
         assert not report.problems and formats.detect_kind(source(text)) == "runs" and refused("leaderboard", text)
-    content = json.dumps({"q1": {"d2": 1.5, "d1": 2.5}, "q2": {"d1": 0.5}})
+
+
+@pytest.mark.parametrize(("q", "d"), [("q", "d"), ("10", "700"), ("2020-", "msmarco_v2.1_doc_01_1#")])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_json_maps_are_read_as_runs_or_judgments(q: str, d: str, indent: int | None) -> None:
+    content = json.dumps({f"{q}1": {f"{d}2": 1.5, f"{d}1": 2.5}, f"{q}2": {f"{d}1": 0.5}}, indent=indent)
     found = list(formats.read_run_lines(source(content, "dense.json"), Report()))
-    assert [(line.query_id, line.passage_id, line.rank, line.tag) for line in found] == [
-        ("q1", "d1", 1, "dense"), ("q1", "d2", 2, "dense"), ("q2", "d1", 1, "dense"),
+    assert [(line.query_id, line.passage_id, line.rank, line.score, line.tag) for line in found] == [
+        (f"{q}1", f"{d}1", 1, 2.5, "dense"), (f"{q}1", f"{d}2", 2, 1.5, "dense"), (f"{q}2", f"{d}1", 1, 0.5, "dense"),
     ]  # fmt: skip
     assert formats.detect_kind(source(content, "x.json")) == "runs"
     assert refused("leaderboard", content) and refused("qrels", content)
-
-
-def test_json_map_of_whole_numbers_is_read_as_judgments() -> None:
-    content = json.dumps({"q1": {"d1": 2, "d2": 0}, "q2": {"d1": 1}}, indent=1)
+    content = json.dumps({f"{q}1": {f"{d}1": 2, f"{d}2": 0}, f"{q}2": {f"{d}1": 1}}, indent=indent)
     assert read_qrels(source(content), Report()) == [
-        Judgment("q1", "d1", 2), Judgment("q1", "d2", 0), Judgment("q2", "d1", 1),
+        Judgment(f"{q}1", f"{d}1", 2), Judgment(f"{q}1", f"{d}2", 0), Judgment(f"{q}2", f"{d}1", 1),
     ]  # fmt: skip
     assert formats.detect_kind(source(content, "x.json")) == "qrels"
     assert refused("leaderboard", content) and refused("runs", content)
+
+
+def test_json_maps_of_other_numbers_are_leaderboards_or_refused() -> None:
     assert formats.detect_kind(source('{"nDCG@10": {"a": 0.5, "b": 1}, "my_own": {"a": 1}}', "x.json")) is None
     assert formats.detect_kind(source('{"MAP": {"a": 1, "b": 0}}', "x.json")) == "leaderboard"
     assert refused("qrels", '{"q1": {"d1": 2}, "q2": 1}')
@@ -206,7 +211,12 @@ def test_values_by_query_are_averaged_and_kept() -> None:
 
 
 def test_repeated_system_needs_a_distinguishing_column() -> None:
-    assert refused("leaderboard", "run\tMAP\na\t0.1\nb\t0.2\na\t0.3\n")
+    for text in (
+        "run\tnDCG@10\na\t0.1\nb\t0.2\na\t0.3\n", "run\tneed\tnDCG@10\na\tx1\t0.1\na\tx2\t0.3\n",
+        "run\tneed\tcriterion\tresult\na\tx1\tm1\t0.1\na\tx2\tm1\t0.3\nb\tx1\tm1\t0.2\n",
+        "run\tquery\tcriterion\tscore\na\tx1\tm1\t0.1\na\tx1\tm2\t0.3\n",
+    ):  # fmt: skip
+        assert "duplicate-run" in refused_board(text), text
     assert refused("leaderboard", "run\tkind\tMAP\na\tx\t0.1\na\tx\t0.3\n")
     assert scores("run\tkind\tMAP\na\tx\t0.1\na\ty\t0.3\nb\tx\t0.2\n") == {"MAP": {"a": 0.1, "b": 0.2}}
 
@@ -616,15 +626,6 @@ def refused_board(
     report = Report()
     formats.read_boards(formats.Source(name, data=text.encode()), report, known, form)
     return [problem.code for problem in report.problems]
-
-
-def test_wide_table_with_repeated_system_is_refused() -> None:
-    for text in (
-        "run\tnDCG@10\na\t0.1\nb\t0.2\na\t0.3\n", "run\tneed\tnDCG@10\na\tx1\t0.1\na\tx2\t0.3\n",
-        "run\tneed\tcriterion\tresult\na\tx1\tm1\t0.1\na\tx2\tm1\t0.3\nb\tx1\tm1\t0.2\n",
-        "run\tquery\tcriterion\tscore\na\tx1\tm1\t0.1\na\tx1\tm2\t0.3\n",
-    ):  # fmt: skip
-        assert "duplicate-run" in refused_board(text), text
 
 
 def test_names_with_whitespace_need_jsonl() -> None:
