@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from exam_workbench.exams import exam_items
 from exam_workbench.exchange import import_files, is_demo, make_demo
 from exam_workbench.exchange._collections import FILES
 from exam_workbench.formats import Source
-from exam_workbench.graders import Grader, make_grader
+from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, Scope, make_plan, run_job
 from exam_workbench.labels import Policy, basis, compare, leaderboard, list_labels
 from exam_workbench.measures import correlate_scores
@@ -81,40 +80,6 @@ ASKED = 4
 """Number of active questions of that query."""
 
 
-@dataclass(frozen=True)
-class Models:
-    """Folders of models that rate, answer yes or no, generate answers, and extract answers."""
-
-    rates: str
-    judges: str
-    answers: str
-    extracts: str
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
-    return Models(
-        str(shared_model(tmp_path_factory, build_tiny_t5, answers=RATES)),
-        str(shared_model(tmp_path_factory, build_tiny_t5, answers=JUDGES, none="No")),
-        str(shared_model(tmp_path_factory, build_tiny_t5, answers=ANSWERS, none="unanswerable")),
-        str(shared_model(tmp_path_factory, build_tiny_extractive)),
-    )
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    path = tmp_path_factory.mktemp("demo") / "demo.duckdb"
-    make_demo(path, "ann", grade=False, tell=lambda line: None)
-    project = open_project(path)
-    # A demo without an exam, as earlier versions made it, still counts as the demo.
-    assert is_demo(project) and not exam_items(project)
-    # A few questions are enough to test a method and take half the time.
-    asked = bank.list_questions(project, query_id=QUERIES[0])
-    bank.save_version(project, [replace(one, active=False) for one in asked[ASKED:]], "fewer", "ann")
-    yield project
-    project.close()
-
-
 DIRECT = ("Thomas", "FaggioliB_few", "QA-judge")
 METHODS = (
     ("self-rating", "rates", {}),
@@ -125,31 +90,35 @@ METHODS = (
 )
 
 
-def grade_with(project: Project, models: Models, kind: str, model: str, more: dict[str, str]) -> Grader:
-    """Grade one query of the demo, except for pairs that already have grades."""
-    grader = make_grader(kind, {"model": getattr(models, model), **more})
-    planned = make_plan(project, grader.spec, bank.latest_version(project), Scope(QUERIES))
-    final = run_job(project, grader, Request(Scope(QUERIES)), "ann")
-    assert final.state == "done", final.message
-    assert final.done == final.total == planned.to_grade
-    return grader
-
-
-@pytest.mark.parametrize(("kind", "model", "more"), METHODS, ids=[f"{k} {' '.join(m.values())}" for k, _, m in METHODS])
-def test_every_method_grades_demo_and_ranks_systems(
-    demo: Project, models: Models, kind: str, model: str, more: dict[str, str]
+@pytest.mark.long
+def test_every_method_grades_demo_under_its_own_name_and_ranks_systems(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    grader = grade_with(demo, models, kind, model, more)
-    policy = Policy(grader=grader.spec.fingerprint, min_rating=1)
-    given = list_labels(demo, basis(demo, policy)).dropna(subset=["label"])
-    assert set(given["label"]) <= set(range(grader.spec.max_rating + 1)) and len(given) > 20
-    board = leaderboard(demo, "nDCG@10", policy=policy)
-    assert len(board.systems) == 18
-    assert compare(demo, "nDCG@10", "assessors", policy=policy).correlation.systems == 18
-
-
-def test_methods_keep_separate_graders(demo: Project, models: Models) -> None:
+    models = {
+        "rates": shared_model(tmp_path_factory, build_tiny_t5, answers=RATES),
+        "judges": shared_model(tmp_path_factory, build_tiny_t5, answers=JUDGES, none="No"),
+        "answers": shared_model(tmp_path_factory, build_tiny_t5, answers=ANSWERS, none="unanswerable"),
+        "extracts": shared_model(tmp_path_factory, build_tiny_extractive),
+    }
+    make_demo(tmp_path / "demo.duckdb", "ann", grade=False, tell=lambda line: None)
+    demo = open_project(tmp_path / "demo.duckdb")
+    # A demo without an exam, as earlier versions made it, still counts as the demo.
+    assert is_demo(demo) and not exam_items(demo)
+    # A few questions are enough to test a method and take half the time.
+    asked = bank.list_questions(demo, query_id=QUERIES[0])
+    bank.save_version(demo, [replace(one, active=False) for one in asked[ASKED:]], "fewer", "ann")
     for kind, model, more in METHODS:
-        grade_with(demo, models, kind, model, more)
+        grader = make_grader(kind, {"model": str(models[model]), **more})
+        planned = make_plan(demo, grader.spec, bank.latest_version(demo), Scope(QUERIES))
+        final = run_job(demo, grader, Request(Scope(QUERIES)), "ann")
+        assert final.state == "done", final.message
+        assert final.done == final.total == planned.to_grade
+        policy = Policy(grader=grader.spec.fingerprint, min_rating=1)
+        given = list_labels(demo, basis(demo, policy)).dropna(subset=["label"])
+        assert set(given["label"]) <= set(range(grader.spec.max_rating + 1)) and len(given) > 20, (kind, more)
+        board = leaderboard(demo, "nDCG@10", policy=policy)
+        assert len(board.systems) == 18, (kind, more)
+        assert compare(demo, "nDCG@10", "assessors", policy=policy).correlation.systems == 18, (kind, more)
     names = [grader.spec.name for grader in label_graders(demo) if grader.grades]
     assert len(names) == len(set(names)) == len(METHODS)
+    demo.close()

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from exam_workbench.cli import cli
-from exam_workbench.errors import FileError, Report
+from exam_workbench.errors import Report
 from exam_workbench.exchange import Group, exporting, import_groups
 from exam_workbench.formats import BankFile, Source, detect_kind, read_bank
 from exam_workbench.labels import Policy, compare, leaderboard
@@ -22,7 +22,7 @@ from exam_workbench.store import Project, open_project
 from exam_workbench.types import Query, Question
 from tests.made import collections
 from tests.made.projects import citations, new_project
-from tests.made.refusals import check_problem, coded, refusal
+from tests.made.refusals import check_problem, coded
 
 SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
 
@@ -192,15 +192,6 @@ def test_nuggets_add_queries_for_responses_and_texts_may_follow(project: Project
     assert project.rows("SELECT query_id, text FROM queries") == [("q", "what is it")]
 
 
-def test_invalid_nugget_blocks_whole_bank(tmp_path: Path) -> None:
-    path = project_in(tmp_path)
-    file = tmp_path / "nuggets.json"
-    file.write_text('{"q": {"good": {"text": "t"}, "bad": {"relevance": 2}}}')
-    with refusal("value-missing", "nuggets.json", kind=FileError):
-        exam(path, "import", "bank", file)
-    assert exam(path, "status")["queries"] == 0
-
-
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -218,37 +209,6 @@ def test_json_maps_are_detected_by_content(text: str, kind: str) -> None:
 # TREC RAG 2024: one system, 60 queries, questions for five of them
 
 
-@pytest.fixture(scope="module")
-def answers(shared_data: Path) -> Path:
-    return shared_data / "rag" / "rag24-answers-gpt-4o.jsonl"
-
-
-@pytest.fixture(scope="module")
-def rag_path(answers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = project_in(tmp_path_factory.mktemp("rag"))
-    assert (detect_kind(Source.from_path(answers)), detect_kind(Source.from_path(QUESTIONS))) == ("responses", "bank")
-    imported = exam(path, "import", "responses", answers)
-    assert imported["notes"] == []
-    assert (imported["counts"]["runs"], imported["counts"]["responses"]) == (1, 60)
-    banked = exam(path, "import", "bank", QUESTIONS)
-    assert banked["counts"] == {
-        "questions": 50,
-        "new questions": 50,
-        "changed questions": 0,
-        "new queries": 0,
-        "bank version": 1,
-    }
-    assert exam(path, "grade")["state"] == "done"
-    return path
-
-
-@pytest.fixture
-def rag(rag_path: Path) -> Iterator[Project]:
-    project = open_project(rag_path)
-    yield project
-    project.close()
-
-
 def passages(project: Project) -> dict[str, list[tuple[str, str]]]:
     """Return ids and texts of the only system's passages, in rank order, by query."""
     found: dict[str, list[tuple[str, str]]] = {}
@@ -261,7 +221,22 @@ def passages(project: Project) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def test_response_passages_keep_citations_and_paragraph_size(rag: Project, answers: Path) -> None:
+def test_responses_keep_citations_and_are_graded_and_scored(shared_data: Path, tmp_path: Path) -> None:
+    answers, rag_path = shared_data / "rag" / "rag24-answers-gpt-4o.jsonl", project_in(tmp_path)
+    assert (detect_kind(Source.from_path(answers)), detect_kind(Source.from_path(QUESTIONS))) == ("responses", "bank")
+    imported = exam(rag_path, "import", "responses", answers)
+    assert imported["notes"] == []
+    assert (imported["counts"]["runs"], imported["counts"]["responses"]) == (1, 60)
+    banked = exam(rag_path, "import", "bank", QUESTIONS)
+    assert banked["counts"] == {
+        "questions": 50,
+        "new questions": 50,
+        "changed questions": 0,
+        "new queries": 0,
+        "bank version": 1,
+    }
+    assert exam(rag_path, "grade")["state"] == "done"
+    rag = open_project(rag_path)
     rows = {row["topic_id"]: row for row in map(json.loads, answers.open())}
     found = passages(rag)
     assert found.keys() == rows.keys()
@@ -273,7 +248,7 @@ def test_response_passages_keep_citations_and_paragraph_size(rag: Project, answe
         assert cited == [
             tuple(row["references"][n] for n in s["citations"]) for s in row["answer"] if s["text"].strip()
         ]
-    sizes = [count_words(text) for parts in passages(rag).values() for _, text in parts]
+    sizes = [count_words(text) for parts in found.values() for _, text in parts]
     assert len(sizes) > 120
     assert max(sizes) <= PASSAGE_WORDS + 30 and min(sizes) >= 40
     ratings: dict[str, dict[str, list[int]]] = {}
@@ -293,28 +268,20 @@ def test_response_passages_keep_citations_and_paragraph_size(rag: Project, answe
     assert scores == pytest.approx(expected)
     assert board.systems[0].score == pytest.approx(sum(expected.values()) / 5)
     assert 0 < board.systems[0].score < 1
-
-
-def test_all_questions_are_graded_on_every_passage_of_their_query(rag_path: Path) -> None:
-    project = open_project(rag_path)
-    rows = project.rows("SELECT query_id, count(*) FROM questions JOIN queries USING (query_key) GROUP BY 1")
-    parts = passages(project)
-    project.close()
-    assert sorted(count for _, count in rows) == [10] * 5
+    asked = rag.rows("SELECT query_id, count(*) FROM questions JOIN queries USING (query_key) GROUP BY 1")
+    rag.close()
+    assert sorted(count for _, count in asked) == [10] * 5
     planned = exam(rag_path, "plan")
-    assert planned["needed"] == planned["known"] == sum(10 * len(parts[topic]) for topic, _ in rows)
+    assert planned["needed"] == planned["known"] == sum(10 * len(found[topic]) for topic, _ in asked)
     assert planned["failed"] == planned["to_grade"] == 0
-
-
-def test_leaderboard_and_responses_report_response_length(rag_path: Path, answers: Path) -> None:
-    rows = list(map(json.loads, answers.open()))
     (system,) = exam(rag_path, "leaderboard", "--measure", "EXAM-Cover@20")["systems"]
-    assert system["words"] == pytest.approx(sum(row["response_length"] for row in rows) / 60)
+    assert system["words"] == pytest.approx(sum(row["response_length"] for row in rows.values()) / 60)
     (run,) = exam(rag_path, "responses")["runs"]
     assert system["passages"] == pytest.approx(run["passages"] / 60)
-    assert run["words"] == sum(row["response_length"] for row in rows)
-    assert run["cited"] == sum(bool(sentence["citations"]) for row in rows for sentence in row["answer"])
-    assert run["sentences"] == sum(bool(sentence["text"].strip()) for row in rows for sentence in row["answer"])
+    sentences = [sentence for row in rows.values() for sentence in row["answer"]]
+    assert run["words"] == sum(row["response_length"] for row in rows.values())
+    assert run["cited"] == sum(bool(sentence["citations"]) for sentence in sentences)
+    assert run["sentences"] == sum(bool(sentence["text"].strip()) for sentence in sentences)
 
 
 # iKAT 2024: 19 systems, human nuggets

@@ -6,18 +6,17 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-from click.testing import CliRunner
+import pytest
 
-from exam_workbench import cli
 from exam_workbench.exchange import Figure, Section, Table, report_html
 from exam_workbench.labels import Policy, compare
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.records import list_actions
-from exam_workbench.store import Project, open_project
+from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, filled_project, judge
 from tests.made.refusals import refusal
 from tests.made.screens import JUDGED
+from tests.made.shell import printed, shell_on
 
 HOSTILE = "<script>alert(1)</script>"
 IMAGE = "<img src=x onerror=alert(2)>"
@@ -115,18 +114,13 @@ def test_missing_values_are_dashes_and_figure_ids_are_unique() -> None:
     assert len(set(ids)) == 2 and re.findall(r"url\(#([^)]+)\)", page) == ids
 
 
-def test_export_report_command_is_logged(hostile: Project, tmp_path: Path) -> None:
-    path = hostile.path
-    hostile.close()
-    file = tmp_path / "report.html"
-    runner = CliRunner()
-    words = ["export", "report", "--project", str(path), "-o", str(file), "--against", "none", "--measure", "P@3"]
-    done = runner.invoke(cli.cli, words)
-    assert done.exit_code == 0, done.output
-    check_harmless(file.read_text())
-    project = open_project(path)
-    assert list_actions(project).acts[0].act == "export report"
-    project.close()
+def test_export_report_command_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exam = shell_on(put_hostile, tmp_path, monkeypatch, capsys)
+    assert exam("export", "report", "-o", "report.html", "--against", "none", "--measure", "P@3")[0] == 0
+    check_harmless(Path("report.html").read_text())
+    assert printed(exam("activity", "--json"))["acts"][0]["act"] == "export report"
 
 
 def test_report_of_empty_project_is_refused(project: Project) -> None:
