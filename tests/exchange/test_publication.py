@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import csv
-import functools
 import hashlib
 import io
 import itertools
 import json
 import re
-import tempfile
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from exam_workbench import bank, cli, exchange, records
+from exam_workbench import bank, exchange, records
 from exam_workbench.bank import put_draft, put_grader, question_text_key
 from exam_workbench.errors import InputError, ProjectError, Report
 from exam_workbench.exchange._publication import _WHAT, Publication
@@ -289,58 +286,6 @@ def test_publications_during_concurrent_edits_are_reproduced(graded: Project) ->
     assert not any(exchange.check_project(graded).values())
 
 
-@dataclass(frozen=True)
-class Earlier:
-    """Publications of a project that later got every edit except the replaced run.
-
-    Args:
-        first: the first publication.
-        written: files published by the command line, by name.
-        packed: a bundle made before the edits.
-        noted: a bundle of other labels, with a note and with a formula in an override.
-        labels: the exported qrels of these labels.
-        since: the project file after the edits.
-    """
-
-    first: Publication
-    written: dict[str, bytes]
-    packed: bytes
-    noted: bytes
-    labels: bytes
-    since: projects.File
-
-
-@functools.cache
-def earlier() -> Earlier:
-    """Return publications of an edited project; cached because the edits are slow."""
-    with tempfile.TemporaryDirectory() as made:
-        project = projects.made_project(Path(made) / "test.duckdb", fill_with_everything)
-        first = exchange.publish_qrels(project, Policy(), "ann")
-        packed = exchange.bundle_publication(project, Policy(), "ann", note="first")
-        project.close()
-        words = ["export", "qrels", "-o", f"{made}/first.qrels", "--save-manifest", f"{made}/m.json", "--binary"]
-        assert CliRunner().invoke(cli.cli, [*words, "--project", str(project.path)]).exit_code == 0
-        written = {name: (Path(made) / name).read_bytes() for name in ("first.qrels", "m.json")}
-        project = open_project(project.path)
-        add_override(project, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
-        labels = exchange.qrels_text(project, Policy(min_rating=3)).encode()
-        noted = exchange.bundle_publication(project, Policy(min_rating=3), "ann", note="for the track")
-        for what, edit in EDITS.items():
-            if what != "a run is replaced":
-                edit(project)
-        project.close()
-        return Earlier(first, written, packed, noted, labels, projects.File(project.path))
-
-
-@pytest.fixture
-def later(tmp_path: Path) -> Iterator[Project]:
-    """Yield a copy of the project that `earlier` edited."""
-    earlier().since.write(tmp_path / "test.duckdb")
-    project = open_project(tmp_path / "test.duckdb")
-    yield project
-    project.close()
-
-
 def test_manifest_contains_no_secrets_or_local_paths(graded: Project, tmp_path: Path) -> None:
     parameters = {
         "base_url": "http://me:hunter2@localhost:8000/v1",
@@ -486,18 +431,33 @@ def unpacked(data: bytes) -> dict[str, bytes]:
 
 
 def test_later_edits_change_neither_qrels_nor_bundle(
-    later: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    graded: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made, first = earlier().packed, earlier().first
-    remade = exchange.reproduce_bundle(later, manifest_of(made), "bob")
-    assert unpacked(remade) == unpacked(made)
-    assert remade == made
-    files = unpacked(earlier().noted)
+    first = exchange.publish_qrels(graded, Policy(), "ann")
+    packed = exchange.bundle_publication(graded, Policy(), "ann", note="first")
+    graded.close()
+    monkeypatch.setenv("EXAM_PROJECT", str(graded.path))
+    monkeypatch.chdir(tmp_path)
+    exam = Run(monkeypatch, capsys)
+    assert exam("export", "qrels", "-o", "first.qrels", "--save-manifest", "m.json", "--binary")[0] == 0
+    later = open_project(graded.path)
+    add_override(later, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
+    labels = exchange.qrels_text(later, Policy(min_rating=3)).encode()
+    noted = exchange.bundle_publication(later, Policy(min_rating=3), "ann", note="for the track")
+    for what, edit in EDITS.items():
+        if what != "a run is replaced":
+            edit(later)
+    later.close()
+    later = open_project(graded.path)
+    remade = exchange.reproduce_bundle(later, manifest_of(packed), "bob")
+    assert unpacked(remade) == unpacked(packed)
+    assert remade == packed
+    files = unpacked(noted)
     assert sorted(files) == [
         "README.txt", "bank.csv", "bank.jsonl", "leaderboard.tex", "leaderboard.tsv", "manifest.json",
         "overrides.csv", "test.qrels",
     ]  # fmt: skip
-    assert files["test.qrels"] == earlier().labels
+    assert files["test.qrels"] == labels
     manifest = exchange.read_manifest(files["manifest.json"], "manifest.json")
     EDITS["a run is replaced"](later)
     assert exchange.reproduce_qrels(later, manifest, "bob") == files["test.qrels"]
@@ -509,12 +469,9 @@ def test_later_edits_change_neither_qrels_nor_bundle(
     manifest = exchange.read_manifest(exchange.manifest_json(first.manifest).encode(), "m.json")
     assert exchange.reproduce_qrels(later, manifest, "bob") == first.qrels_bytes
     later.close()
-    monkeypatch.setenv("EXAM_PROJECT", str(later.path))
-    (tmp_path / "m.json").write_bytes(earlier().written["m.json"])
-    words = ("export", "qrels", "--manifest", str(tmp_path / "m.json"), "-o", str(tmp_path / "again.qrels"))
-    code, _, told = Run(monkeypatch, capsys)(*words)
+    code, _, told = exam("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
     assert code == 0 and mentions(told, "again.qrels")
-    assert (tmp_path / "again.qrels").read_bytes() == earlier().written["first.qrels"]
+    assert (tmp_path / "again.qrels").read_bytes() == (tmp_path / "first.qrels").read_bytes()
 
 
 def test_bundle_tables_can_be_read_and_contain_no_formulas(graded: Project) -> None:
