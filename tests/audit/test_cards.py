@@ -1,28 +1,44 @@
-"""Grader cards: agreement from a blind audit, cross-fitted by query, stale after changes."""
+"""Grader cards from a blind audit, cross-fitted by query and stale after changes, and the choice of a grader."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from exam_workbench.audit import Goal, design_audit, draw_batch, find_audit, find_card, make_card, reveal_label
+from exam_workbench.audit import (
+    Goal,
+    choose_grader,
+    design_audit,
+    draw_batch,
+    find_audit,
+    find_card,
+    make_card,
+    reveal_label,
+)
 from exam_workbench.bank import find_grader
 from exam_workbench.labels import add_override
-from exam_workbench.measures.audit import clustered_interval, cross_fitted, relevant_shares, weighted_kappas
+from exam_workbench.measures.audit import (
+    CorrectedGains,
+    clustered_interval,
+    compare_graders,
+    cross_fitted,
+    relevant_shares,
+    weighted_kappas,
+)
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.audits import SYSTEMS, deal, fill_audited, judge_batch
-from tests.made.projects import copy_of, filled_project, import_bank, judge
+from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, judged_audit, truth
+from tests.made.projects import SPEC, copy_of, filled_project, grade, import_bank, judge
+from tests.made.refusals import refusal
 from tests.made.shell import printed, shell_on
 
 
 def audited(project: Project) -> None:
     fill_audited(project)
-    audit = design_audit(project, "a", "DCG@5", Goal("best"), batch_size=40, looks=2, seed=5, author="org")
-    draw_batch(project, audit, "org")
-    judge_batch(project, audit)
+    judged_audit(project, "a", "DCG@5", Goal("best"), batch_size=40, looks=2, seed=5)
 
 
 project = filled_project(audited)
@@ -98,3 +114,55 @@ def test_cut_point_of_a_query_is_fitted_on_other_queries() -> None:
     assert (share.value, share.low, share.high) == (0.5, 0.5, 0.5)
     one = clustered_interval(weighted_kappas, weight[:4], predicted[:4], relevant[:4], queries[:4])
     assert one.value == -1 and one.low is None
+
+
+# Choice of a grader
+
+
+def several(project: Project) -> None:
+    """An audit with a batch, and three graders: right, noisy, and one that grades only three passages."""
+    fill_audited(project)
+    audit = design_audit(project, "a", "DCG@5", Goal("best"), batch_size=30, looks=2, seed=5, author="org")
+    pairs = [(f"What of {query}?", f"{query}p{i}") for query in QUERIES for i in range(1, 10)]
+    grade(
+        project,
+        {(text, passage): truth(text[8:-1], passage) for text, passage in pairs},
+        replace(SPEC, name="right", model="right", max_rating=3),
+    )
+    grade(project, dict.fromkeys(pairs[:3], 1), replace(SPEC, name="few", model="few"))
+    draw_batch(project, audit, "org")
+
+
+with_graders = filled_project(several)
+
+
+def test_grader_that_matches_all_judgments_is_chosen(with_graders: Project) -> None:
+    audit = find_audit(with_graders)
+    with refusal("audit-without-batch", "--audit a"):
+        choose_grader(with_graders, audit)
+    judge_batch(with_graders, audit)
+    draw_batch(with_graders, audit, "org", size=1000)
+    judge_batch(with_graders, audit)
+    found = choose_grader(with_graders, audit)
+    by_name = {one.grader: one for one in found.graders}
+    assert found.chosen == "right" == found.graders[0].grader
+    # All passages are judged now, so there is no sampling error.
+    assert by_name["right"].correlation == pytest.approx(1)
+    assert [name for name, one in by_name.items() if one.kept] == ["right"]
+    assert by_name["few"].labelled < 0.1 < by_name[SPEC.name].labelled == 1
+    noisy = by_name[SPEC.name]
+    assert noisy.behind == noisy.low == noisy.high == pytest.approx(1 - noisy.correlation)
+
+
+def test_set_keeps_best_grader_and_drops_far_worse_one() -> None:
+    dice = np.random.default_rng(3)
+    w = dice.random((8, 400)) / 400
+    gains = dice.random(400)
+    scores = w @ gains
+    machines = np.array([scores + dice.normal(0, 0.1 * scores.std(), 8), scores, dice.permutation(scores)])
+    found = CorrectedGains(gains, np.full(400, 1e-6), 400, 0)
+    compared = compare_graders(w, machines, found)
+    assert compared.chosen == 1
+    assert compared.kept.tolist()[1:] == [True, False]
+    assert compared.behind.value[2] == pytest.approx(1 - compared.value[2])
+    assert compared.behind.low[2] < compared.behind.high[2]

@@ -1,7 +1,8 @@
-"""Assignment of audit passages to assessors: exclusive, recoverable and logged."""
+"""Assignment of audit passages to assessors, in the app or on sheets: exclusive, recoverable and logged."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -21,14 +22,17 @@ from exam_workbench.audit import (
     end_batch,
     find_audit,
     give_back,
+    import_sheet,
     judge_drawn,
     list_audit_assessors,
     list_batches,
+    make_sheet,
     reveal_label,
     store_verdict,
 )
 from exam_workbench.audit._batch_assignment import _make_hands, _own_claims, read_state
-from exam_workbench.errors import NotAllowed
+from exam_workbench.errors import FileError, NotAllowed
+from exam_workbench.formats import Source
 from exam_workbench.records import (
     find_source,
     judgment_sources,
@@ -61,6 +65,14 @@ def plan_and_draw(project: Project) -> None:
 
 
 drawn = filled_project(plan_and_draw)
+
+
+def dealt(project: Project) -> tuple[Audit, AssignedQuery]:
+    """Return the audit, and the query with several passages that ann gets."""
+    audit = find_audit(project)
+    found = deal(project, audit, "ann")
+    assert found is not None and len(found.cards) > 1
+    return audit, found
 
 
 def judge_all(project: Project, audit: Audit, *people: str) -> list[tuple[str, str, int, str]]:
@@ -130,7 +142,7 @@ def test_killed_process_loses_no_judgment(drawn: Project) -> None:
     again.close()
 
 
-def test_two_assessors_hold_different_queries(drawn: Project) -> None:
+def test_assessors_judge_only_the_queries_that_they_hold(drawn: Project) -> None:
     audit = find_audit(drawn)
     one, other = deal(drawn, audit, "ann"), deal(drawn, audit, "bob")
     assert one is not None and other is not None and one.query.query_id != other.query.query_id
@@ -139,6 +151,25 @@ def test_two_assessors_hold_different_queries(drawn: Project) -> None:
     assert card is not None
     with refusal("query-taken", "ann"):
         judge_drawn(drawn, audit, one.query.query_id, card.passage_id, 1, "bob")
+    for value, passage, says in (
+        (4, card.passage_id, "judgment-out-of-range"),
+        (-1, card.passage_id, "judgment-out-of-range"),
+        (1, "p99", "passage-not-drawn"),
+    ):
+        with refusal(says):
+            judge_drawn(drawn, audit, one.query.query_id, passage, value, "ann")
+    assert source_judgments(drawn, audit.source) == {}
+    # Revealing a label is recorded.
+    assert not one.cards[0].looked
+    seen = reveal_label(drawn, audit, one.query.query_id, one.cards[0].passage_id, "ann")
+    reveal_label(drawn, audit, one.query.query_id, one.cards[0].passage_id, "ann")
+    assert seen.label is not None and seen.highest == 5
+    again = hand(drawn, audit, "ann")
+    assert again is not None and again.cards[0].looked
+    assert [(person.name, person.looked) for person in list_audit_assessors(drawn, audit)] == [
+        ("ann", 1),
+        ("bob", 0),
+    ]
 
 
 def test_assessor_gets_only_their_own_queries(drawn: Project) -> None:
@@ -170,24 +201,8 @@ def test_passages_dealt_ahead_stay_reserved_in_order(drawn: Project) -> None:
     assert {one.name: one.query_id for one in list_audit_assessors(drawn, audit)}["ben"] in held
 
 
-def test_reopened_project_keeps_the_held_query(drawn: Project) -> None:
-    audit = find_audit(drawn)
-    before = deal(drawn, audit, "ann")
-    assert before is not None and next_card(before) is not None
-    judge_drawn(drawn, audit, before.query.query_id, next_card(before).passage_id, 2, "ann")
-    path = drawn.path
-    drawn.close()
-    again = open_project(path)
-    found = hand(again, audit, "ann")
-    assert found is not None and found.query == before.query
-    assert [card.value for card in found.cards if card.is_settled] == [2]
-    again.close()
-
-
 def test_expired_lease_passes_unjudged_passages_to_other_assessors(drawn: Project) -> None:
-    audit = find_audit(drawn)
-    left = deal(drawn, audit, "ann")
-    assert left is not None and len(left.cards) > 1
+    audit, left = dealt(drawn)
     judge_drawn(drawn, audit, left.query.query_id, left.cards[0].passage_id, 1, "ann", lease=NOW)
     assert hand(drawn, audit, "ann") is None
     found = deal(drawn, audit, "bob")
@@ -200,9 +215,7 @@ def test_expired_lease_passes_unjudged_passages_to_other_assessors(drawn: Projec
 
 
 def test_skipped_passages_come_last_and_can_be_judged_by_others(drawn: Project) -> None:
-    audit = find_audit(drawn)
-    found = deal(drawn, audit, "ann")
-    assert found is not None and len(found.cards) > 1
+    audit, found = dealt(drawn)
     query, first = found.query.query_id, found.cards[0].passage_id
     store_verdict(drawn, audit, Verdict(query, first, "skipped"), "ann")
     now = deal(drawn, audit, "ann")
@@ -214,9 +227,7 @@ def test_skipped_passages_come_last_and_can_be_judged_by_others(drawn: Project) 
 
 
 def test_changed_and_withdrawn_judgments_are_all_recorded(drawn: Project) -> None:
-    audit = find_audit(drawn)
-    found = deal(drawn, audit, "ann")
-    assert found is not None and len(found.cards) > 1
+    audit, found = dealt(drawn)
     query, passage, other = found.query.query_id, found.cards[0].passage_id, found.cards[1].passage_id
     judge_drawn(drawn, audit, query, passage, 2, "ann")
     judge_drawn(drawn, audit, query, passage, 2, "ann")
@@ -234,9 +245,7 @@ def test_changed_and_withdrawn_judgments_are_all_recorded(drawn: Project) -> Non
 
 
 def test_withdrawn_judgment_stays_reserved_for_its_assessor(drawn: Project) -> None:
-    audit = find_audit(drawn)
-    found = deal(drawn, audit, "ann")
-    assert found is not None
+    audit, found = dealt(drawn)
     query, passages = found.query.query_id, [card.passage_id for card in found.cards]
     for passage in passages:
         judge_drawn(drawn, audit, query, passage, 1, "ann")
@@ -250,9 +259,7 @@ def test_withdrawn_judgment_stays_reserved_for_its_assessor(drawn: Project) -> N
 
 
 def test_reassigned_query_allows_changed_but_not_withdrawn_judgments(drawn: Project) -> None:
-    audit = find_audit(drawn)
-    found = deal(drawn, audit, "ann")
-    assert found is not None and len(found.cards) > 1
+    audit, found = dealt(drawn)
     at = found.query.query_id, found.cards[0].passage_id
     judge_drawn(drawn, audit, *at, 1, "ann")
     give_back(drawn, audit, "ann")
@@ -262,35 +269,8 @@ def test_reassigned_query_allows_changed_but_not_withdrawn_judgments(drawn: Proj
     judge_drawn(drawn, audit, *at, 2, "ann")
 
 
-def test_revealing_a_label_is_recorded(drawn: Project) -> None:
-    audit = find_audit(drawn)
-    found = deal(drawn, audit, "ann")
-    assert found is not None and not found.cards[0].looked
-    seen = reveal_label(drawn, audit, found.query.query_id, found.cards[0].passage_id, "ann")
-    reveal_label(drawn, audit, found.query.query_id, found.cards[0].passage_id, "ann")
-    assert seen.label is not None and seen.highest == 5
-    again = hand(drawn, audit, "ann")
-    assert again is not None and again.cards[0].looked
-    assert [(one.name, one.looked) for one in list_audit_assessors(drawn, audit)] == [("ann", 1)]
-
-
-@pytest.mark.parametrize(
-    ("value", "passage", "says"),
-    [(4, None, "judgment-out-of-range"), (-1, None, "judgment-out-of-range"), (1, "p99", "passage-not-drawn")],
-)
-def test_invalid_judgment_or_passage_is_refused(drawn: Project, value: int, passage: str | None, says: str) -> None:
-    audit = find_audit(drawn)
-    found = deal(drawn, audit, "ann")
-    assert found is not None
-    with refusal(says):
-        judge_drawn(drawn, audit, found.query.query_id, passage or found.cards[0].passage_id, value, "ann")
-    assert source_judgments(drawn, audit.source) == {}
-
-
 def test_batch_ended_early_accepts_no_more_judgments(drawn: Project) -> None:
-    audit = find_audit(drawn)
-    found = deal(drawn, audit, "ann")
-    assert found is not None
+    audit, found = dealt(drawn)
     with refusal("nothing-judged-in-batch"):
         end_batch(drawn, audit, "org")
     judge_drawn(drawn, audit, found.query.query_id, found.cards[0].passage_id, 1, "ann")
@@ -317,3 +297,111 @@ def test_audit_source_ranks_after_later_official_judgments(drawn: Project) -> No
     assert judgment_sources(drawn) == ["NIST", audit.source]
     assert official_sources(drawn) == ["NIST", "official", audit.source]
     assert find_source(drawn, "judgments") == "NIST"
+
+
+# Judgment sheets
+
+
+def draw_for_sheets(project: Project) -> None:
+    fill_audited(project)
+    draw_batch(project, design_audit(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org"), "org")
+
+
+undealt = filled_project(draw_for_sheets)
+
+
+def filled(text: str, form: str) -> str:
+    """Fill in every judgment of a sheet, the first as `cannot say`."""
+    if form == "jsonl":
+        rows = [json.loads(line) for line in text.splitlines()]
+        for number, row in enumerate(rows):
+            row["judgment"] = truth(row["query_id"], row["passage_id"]) if number else "cannot say"
+        return "".join(json.dumps(row) + "\n" for row in rows)
+    header, *lines = text.splitlines()
+    out = [header]
+    for number, line in enumerate(lines):
+        cells = line.split("\t")
+        cells[5] = str(truth(cells[0], cells[3])) if number else "cannot say"
+        out.append("\t".join(cells))
+    return "\n".join(out) + "\n"
+
+
+def source(text: str) -> Source:
+    return Source("sheet", data=text.encode())
+
+
+@pytest.mark.parametrize("form", ["tsv", "jsonl"])
+def test_second_import_of_a_sheet_changes_nothing(undealt: Project, form: str) -> None:
+    audit = find_audit(undealt)
+    out = make_sheet(undealt, audit, form)  # type: ignore[arg-type]
+    batch = list_batches(undealt, audit)[0]
+    assert out.passages == batch.drawn and "What of q1?" in out.text and "text of " in out.text
+    back = filled(out.text, form)
+    first = import_sheet(undealt, audit, source(back), "ann")
+    assert (first.verdicts, first.new, first.left) == (batch.drawn, batch.drawn, 0)
+    kept = undealt.rows("FROM audit_verdicts ORDER BY verdict_key")
+    again = import_sheet(undealt, audit, source(back), "ann")
+    assert (again.verdicts, again.new) == (batch.drawn, 0)
+    assert undealt.rows("FROM audit_verdicts ORDER BY verdict_key") == kept
+    after = list_batches(undealt, audit)[0]
+    assert (after.judged, after.cannot_say, after.done) == (batch.drawn - 1, 1, True)
+    for query, values in source_judgments(undealt, audit.source).items():
+        assert values == {passage: truth(query, passage) for passage in values}
+
+
+def qrels_line(project: Project, audit: Audit, value: int = 1) -> str:
+    found = deal(project, audit, "ann")
+    assert found is not None
+    give_back(project, audit, "ann")
+    return f"{found.query.query_id} 0 {found.cards[0].passage_id} {value}\n"
+
+
+def test_qrels_with_part_of_a_batch_are_imported_unless_a_line_is_invalid(undealt: Project) -> None:
+    audit = find_audit(undealt)
+    line = qrels_line(undealt, audit, 3)
+    for text, says in (
+        (line + "q1 0 nowhere 1\n", ("not-placed", "sheet:2", "q1")),
+        (line + "q1 0 x five\n", ("invalid-judgment", "five", "sheet:2")),
+        (qrels_line(undealt, audit, 7), ("not-placed", "sheet:1", "7", "0", "3")),
+    ):
+        with refusal(*says, kind=FileError):
+            import_sheet(undealt, audit, source(text), "ann")
+        assert source_judgments(undealt, audit.source) == {}
+    done = import_sheet(undealt, audit, source(line), "ann")
+    assert done.new == 1 and done.left == list_batches(undealt, audit)[0].drawn - 1
+
+
+def test_queries_on_a_sheet_stay_reserved_for_its_assessor(undealt: Project) -> None:
+    audit = find_audit(undealt)
+    taken = make_sheet(undealt, audit, "jsonl", "cara", most=1)
+    query = json.loads(taken.text.splitlines()[0])["query_id"]
+    dealt = deal(undealt, audit, "ann")
+    assert taken.queries == 1 and dealt is not None and dealt.query.query_id != query
+    line = qrels_line(undealt, audit)
+    assert not line.startswith(f"{query} ")
+    with refusal("not-placed", "cara", kind=FileError):
+        import_sheet(undealt, audit, source(filled(taken.text, "jsonl")), "ann")
+    assert import_sheet(undealt, audit, source(filled(taken.text, "jsonl")), "cara").new == taken.passages
+    assert give_back(undealt, audit, "cara") == 1
+    with refusal("not-placed", "cara", kind=FileError):
+        import_sheet(undealt, audit, source(filled(taken.text, "jsonl")), "ann")
+
+
+def test_failed_sheet_export_reserves_and_records_nothing(undealt: Project) -> None:
+    audit = find_audit(undealt)
+    before = undealt.version()
+
+    def fail(text: str) -> None:
+        raise OSError(28, "full")
+
+    with pytest.raises(OSError):
+        make_sheet(undealt, audit, "tsv", "cara", deliver=fail)
+    assert undealt.version() == before
+    assert make_sheet(undealt, audit, "tsv", "dora").passages > 0, "no query is reserved"
+
+
+def test_sheet_without_waiting_passages_is_refused(undealt: Project) -> None:
+    audit = find_audit(undealt)
+    import_sheet(undealt, audit, source(filled(make_sheet(undealt, audit).text, "tsv")), "ann")
+    with refusal("no-waiting-passage"):
+        make_sheet(undealt, audit)

@@ -13,7 +13,7 @@ from exam_workbench.errors import InputError, WorkbenchError
 from exam_workbench.operations.console import ProgressLines
 from exam_workbench.store import Project, as_name, open_project
 from exam_workbench.types import Question
-from tests.audit.test_elsewhere import filled
+from tests.audit.test_dealing import filled
 from tests.cli.test_cli import Exam, refused
 from tests.made.audits import QUERIES, fill_audited, truth
 from tests.made.projects import file_of, fill, judge

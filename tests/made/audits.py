@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
+from typing import Any
 
-from exam_workbench.audit import AssignedPassage, AssignedQuery, Audit, Verdict, deal_ahead
+from exam_workbench.audit import (
+    AssignedPassage,
+    AssignedQuery,
+    Audit,
+    Goal,
+    Verdict,
+    deal_ahead,
+    design_audit,
+    draw_batch,
+)
 from exam_workbench.audit._batch_assignment import LEASE, read_state
 from exam_workbench.audit._verdicts import write_verdict
 from exam_workbench.store import Project
@@ -68,3 +78,11 @@ def judge_batch(project: Project, audit: Audit, name: str = "ann") -> None:
                 value = truth(place.query_id, place.passage_id)
                 verdict = Verdict(place.query_id, place.passage_id, "judged", value)
                 write_verdict(cursor, audit, state, place, turn, verdict, name)
+
+
+def judged_audit(project: Project, name: str, measure: str, goal: Goal, size: int | None = None, **how: Any) -> Audit:
+    """Return a new audit whose first batch, of `size` passages, is judged."""
+    audit = design_audit(project, name, measure, goal, author="org", **how)
+    draw_batch(project, audit, "org", size)
+    judge_batch(project, audit)
+    return audit
