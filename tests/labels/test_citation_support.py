@@ -1,11 +1,10 @@
-"""Citation support: recall, precision, supported coverage, people's values and agreement, worked by hand."""
+"""Citation support: grading, recall, precision, supported coverage and agreement, worked by hand."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +12,8 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.exchange._integrity import check_project
-from exam_workbench.graders import make_grader
-from exam_workbench.grading import Request, Scope, make_plan, run_job
+from exam_workbench.graders import find_remaking_parameters, make_grader
+from exam_workbench.grading import Request, Scope, doubtful_pairs, make_plan, run_job
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.grading._needed_pairs import pairs_to_grade
 from exam_workbench.labels import (
@@ -33,20 +32,21 @@ from exam_workbench.operations.grade import failures
 from exam_workbench.operations.leaderboard import show_support as show
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, Question
-from tests.made.cited import SALTS, melts, put_cited, read
-from tests.made.endpoint_server import EndpointServer, Seen, rate
-from tests.made.projects import grade
+from tests.made.cited import QUERIES, RATED, SALTS, WRONG, melts, put_cited, read
+from tests.made.endpoint_server import EndpointServer, Seen, chat, rate
+from tests.made.projects import filled_project, grade
 from tests.made.refusals import refusal
 from tests.made.shell import Run
 
 
-@pytest.fixture
-def cited(project: Project, tmp_path: Path) -> Project:
-    """The made responses, with every citation graded by the `read` endpoint."""
-    put_cited(project, tmp_path)
+def fill_cited(project: Project) -> None:
+    """Fill in the made responses, with every citation graded by the `read` endpoint."""
+    put_cited(project)
     with EndpointServer(read) as server:
         run_job(project, make_grader("support", {"model": "m", "base_url": server.url}), Request(), "tester")
-    return project
+
+
+cited = filled_project(fill_cited)
 
 
 def board(project: Project, policy: Policy | None = None, partial: bool = False) -> dict[str, SimpleNamespace]:
@@ -82,8 +82,8 @@ def test_recall_and_precision_match_hand_calculation(cited: Project) -> None:
     assert (first["good", "salts"].recall, first["good", "salts"].precision) == (pytest.approx(2 / 3), 1)
 
 
-def test_missing_support_is_not_zero(project: Project, tmp_path: Path) -> None:
-    put_cited(project, tmp_path)
+def test_missing_support_is_not_zero(project: Project) -> None:
+    put_cited(project)
     assert citation_grader(project) is None
     rows = board(project)
     assert (rows["poor"].recall, rows["poor"].precision, rows["poor"].ungraded) == (None, None, 5)
@@ -206,3 +206,53 @@ def test_commands_show_list_set_and_remove(
     run.fails("no-value-to-remove", "support", "remove", "poor/salts/1", "2", "d3")
     run.fails("unknown-grader", "support", "show", "--support-grader", "Other")
     assert run("check")[0] == 0
+
+
+# Grading of citations
+
+
+def rated(project: Project) -> dict[tuple[str, str], int]:
+    return {
+        (sentence, cited): rating
+        for sentence, cited, rating in project.rows(
+            "SELECT sentence, cited_id, rating FROM cited JOIN grades ON question_text_key = sentence_key"
+            " AND passage_text_key = cited_key"
+        )
+    }
+
+
+def test_exactly_the_planted_wrong_citations_are_found(project: Project) -> None:
+    put_cited(project)
+    with EndpointServer(read) as server:
+        grader = make_grader("support", {"model": "m", "base_url": server.url})
+        assert grader.spec.max_rating == 2 and grader.spec.rates_citations
+        plan = make_plan(project, grader.spec, 0)
+        assert (plan.needed, plan.known, plan.to_grade, plan.without_text) == (len(RATED), 0, len(RATED), 1)
+        assert make_plan(project, grader.spec, 0, Scope(queries=(QUERIES[1],))).to_grade == 3
+        assert make_plan(project, grader.spec, 0, Scope(runs=("good",))).to_grade == 4
+        final = run_job(project, grader, Request(), "tester")
+    assert (final.state, final.graded, final.failed) == ("done", len(RATED), 0)
+    found = rated(project)
+    assert found == RATED
+    assert {pair for pair, rating in found.items() if rating == 0} == WRONG
+    # Each pair is graded once, so nothing is left.
+    assert make_plan(project, grader.spec, 0).to_grade == 0
+    # Citation graders never give labels or leaderboards.
+    assert bank.label_graders(project) == []
+    assert [(one.grades, one.shown) for one in bank.list_of_graders(project)] == [(len(RATED), False)]
+    with refusal("grader-of-citations", grader.spec.name):
+        basis(project, Policy(grader=grader.spec.name))
+
+
+def test_failed_citations_are_listed_and_embeddings_need_no_model(project: Project) -> None:
+    put_cited(project)
+    with EndpointServer(lambda seen: chat("hm, 7")) as server:
+        run_job(project, make_grader("support", {"model": "m", "base_url": server.url}), Request(), "tester")
+    failed = doubtful_pairs(project, bank.find_grader(project, "support"), "failed", 0)
+    assert {(one.asked.text, one.passage_id) for one in failed} == set(RATED)
+    similar = make_grader("support-embedding", {})
+    assert find_remaking_parameters(similar.spec) == {"cuts": [0.5, 0.7]}
+    run_job(project, similar, Request(), "tester")
+    assert {rating for rating in rated(project).values()} <= {0, 1, 2} and len(rated(project)) == len(RATED)
+    with refusal("invalid-cut-points"):
+        make_grader("support-embedding", {"cuts": [0.1, 0.2, 0.3, 0.4, 0.5]})

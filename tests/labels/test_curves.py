@@ -65,13 +65,17 @@ def test_each_point_equals_leaderboard_score_at_that_cutoff(drawn: Project, poli
             assert curve.queries == next(s.queries for s in board.systems if s.run == curve.run)
 
 
-def test_curves_cover_requested_runs_and_report_pool_depth(project: Project) -> None:
+def test_curves_cover_requested_runs_to_a_depth(project: Project) -> None:
     _filled(project, 1)
     found = cover_curves(project, max_k=3, runs=["other", "full"])
     assert [curve.run for curve in found.curves] == ["other", "full"]
     assert all(len(curve.scores) == len(curve.std_errors) == 3 for curve in found.curves)
     assert found.pool_depth == 20
     assert found.as_dict()["curves"][0]["run"] == "other"
+    with refusal("depth-out-of-range", "0"):
+        cover_curves(project, max_k=0)
+    with refusal("unknown-run", "nobody"):
+        cover_curves(project, runs=["nobody"])
 
 
 def test_curves_stop_below_three_complete_queries(project: Project) -> None:
@@ -91,14 +95,6 @@ def test_curves_stop_below_three_complete_queries(project: Project) -> None:
     assert not found.board.few_complete and (found.max_k, found.board.query_ids) == (12, queries[:3])
 
 
-def test_invalid_depth_and_unknown_run_are_refused(project: Project) -> None:
-    _filled(project, 1)
-    with refusal("depth-out-of-range", "0"):
-        cover_curves(project, max_k=0)
-    with refusal("unknown-run", "nobody"):
-        cover_curves(project, runs=["nobody"])
-
-
 INTENTS = {"q": {"p1": {"A": 1, "B": 0, "C": 0}, "p2": {"A": 1, "B": 1}, "p3": {"B": 0}}}
 RUN = {"q": {"p1": 3.0, "p3": 2.0, "p2": 1.0}}
 
@@ -111,24 +107,30 @@ def test_err_ia_matches_hand_calculation() -> None:
     assert make_err_ia(INTENTS, 3)(RUN) == {"q": pytest.approx((a + b) / 2 / perfect)}
     everything = {"q": {p: {"A": 1, "B": 1} for p in ("p1", "p2", "p3")}}
     assert make_err_ia(everything, 3)(RUN) == {"q": pytest.approx(1.0)}
+    # A is answered at ranks 1 and 3, B at 2, C never. ndeval's best ranking answers A and B at every rank.
+    rows = {"p1": {"A": 1, "B": 0, "C": 0}, "p2": {"A": 0, "B": 1, "C": 0}, "p3": {"A": 1, "B": 0, "C": 0}}
+    evaluate = make_intent_evaluator(parse_measure("ERR_IA@20"), {"q": rows})
+    best = sum(2 * 0.5**above / (above + 1) for above in range(20))
+    assert evaluate({"q": {"p1": 3.0, "p2": 2.0, "p3": 1.0}})["q"] == pytest.approx((1 + 1 / 2 + 0.5 / 3) / best)
 
 
 def test_ndcg_ia_matches_hand_calculation() -> None:
     a = (1 + 1 / math.log2(4)) / (1 + 1 / math.log2(3))
     b = (1 / math.log2(4)) / 1
     assert make_ndcg_ia(INTENTS, 3)(RUN) == {"q": pytest.approx((a + b + 0) / 3)}
-
-
-def test_ndcg_ia_of_one_question_equals_its_ndcg() -> None:
     one = {"q": {passage: {"A": row.get("A", 0)} for passage, row in INTENTS["q"].items()}}
     found = make_ndcg_ia(one, 3)(RUN)
     assert found == pytest.approx(make_alpha_ndcg(one, 3, alpha=0.0)(RUN))
 
 
-def test_queries_without_intents_or_ranking_have_no_score() -> None:
+def test_scores_need_intents_and_depend_only_on_ranks_of_answers() -> None:
     for make in (make_err_ia, make_ndcg_ia):
         assert make(INTENTS, 5)({"q": {}, "other": {"p1": 1.0}}) == {}
         assert make({"q": {"p1": {"A": 0}}}, 5)(RUN) == {"q": 0.0}
+    intents = {"q": {f"p{i}": {f"question {i}": 1} for i in range(6)}}
+    evaluate = make_intent_evaluator(parse_measure("nDCG_IA@10"), intents)
+    orders = itertools.permutations(range(6))
+    assert len({evaluate({"q": {f"p{i}": 9.0 - rank for rank, i in enumerate(order)}})["q"] for order in orders}) == 1
 
 
 @pytest.mark.parametrize("name", ["ERR_IA@3", "nDCG_IA@3", "alpha_nDCG@3"])
@@ -146,18 +148,3 @@ def test_intent_aware_measures_score_leaderboards(project: Project, name: str) -
 def test_invalid_intent_aware_measures_are_refused(name: str) -> None:
     with refusal("unknown-measure"):
         parse_measure(name)
-
-
-def test_err_ia_uses_answered_questions_like_ndeval() -> None:
-    # A is answered at ranks 1 and 3, B at 2, C never. ndeval's best ranking answers A and B at every rank.
-    rows = {"p1": {"A": 1, "B": 0, "C": 0}, "p2": {"A": 0, "B": 1, "C": 0}, "p3": {"A": 1, "B": 0, "C": 0}}
-    evaluate = make_intent_evaluator(parse_measure("ERR_IA@20"), {"q": rows})
-    best = sum(2 * 0.5**above / (above + 1) for above in range(20))
-    assert evaluate({"q": {"p1": 3.0, "p2": 2.0, "p3": 1.0}})["q"] == pytest.approx((1 + 1 / 2 + 0.5 / 3) / best)
-
-
-def test_answers_at_the_same_ranks_score_equally() -> None:
-    intents = {"q": {f"p{i}": {f"question {i}": 1} for i in range(6)}}
-    evaluate = make_intent_evaluator(parse_measure("nDCG_IA@10"), intents)
-    orders = itertools.permutations(range(6))
-    assert len({evaluate({"q": {f"p{i}": 9.0 - rank for rank, i in enumerate(order)}})["q"] for order in orders}) == 1

@@ -1,33 +1,43 @@
-"""Labels and coverage from matrices equal those of SQL over pairs, even if queries share texts."""
+"""Labels and leaderboards from matrices and kept queries equal those of SQL over pairs and fresh ones."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from exam_workbench.bank import bank_for
+from exam_workbench.bank import bank_for, latest_version, list_questions, save_version
+from exam_workbench.errors import InputError
 from exam_workbench.labels import (
     RANKED,
     Basis,
     Policy,
     add_override,
     basis,
+    basis as find_basis,
     coverage_scores,
     covered_sql,
+    find_overrides,
     first_answers,
     from_answers,
     graded_pairs,
+    label_qrels,
+    leaderboard,
     list_labels,
     pool_summary,
     withdraw_by_key,
 )
 from exam_workbench.records import judging, refresh_pool
-from exam_workbench.store import Project
+from exam_workbench.review import state_changes
+from exam_workbench.store import Project, by_query
+from exam_workbench.study import choose_rows, meta_table
 from exam_workbench.types import Question
-from tests.made.projects import fill, new_project
+from tests.made.projects import examples, fill, grade, judge, new_project
 
 QUESTIONS = [
     Question("q1/a", "q1", "A?", weight=0.3),
@@ -98,10 +108,9 @@ def coverage_in_sql(project: Project, base: Basis) -> dict[str, dict[str, float]
     return found
 
 
-@pytest.mark.parametrize("limits", [{}, {"SPREAD": 0, "KEPT": 0}], ids=["as they are", "keys far apart, too large"])
-def test_matrix_labels_and_coverage_match_sql(made: Project, limits, monkeypatch) -> None:
-    for name, value in limits.items():
-        monkeypatch.setattr(f"exam_workbench.labels._labels.{name}", value)
+def test_matrix_labels_and_coverage_match_sql_for_many_or_far_keys(made: Project, monkeypatch) -> None:
+    for name in ("SPREAD", "KEPT"):
+        monkeypatch.setattr(f"exam_workbench.labels._labels.{name}", 0)
     # A new handle starts with an empty cache.
     project = Project(made._database)
     for policy in POLICIES:
@@ -161,7 +170,7 @@ def answers(project: Project, base: Basis) -> Answering:
 def test_matrices_include_overrides_and_judgments_at_once(made: Project) -> None:
     # The project stays open, so that its cached grades are reused after each change.
     # All policies are checked only at the start and at the end.
-    every = [*POLICIES[:3], Policy(overrides=False)]
+    every = [*POLICIES[:3], Policy(overrides=False), Policy(cutoff=30, overrides=False)]
 
     def check(policies: list[Policy]) -> None:
         for policy in policies:
@@ -185,3 +194,88 @@ def test_matrices_include_overrides_and_judgments_at_once(made: Project) -> None
     check(every[2:])
     withdraw_by_key(made, keys[1], "bob")
     check(every)
+
+
+# Leaderboards that rescore only changed queries equal those computed from scratch
+
+
+MEASURES = ("nDCG@10", "EXAM-Cover@3", "ERR_IA@5")
+"""One measure each from labels, coverage and intents."""
+QUERIES = ("q1", "q2", "q3")
+ASKED = [Question(f"{query}/{i}", query, f"{'ABCD'[i]} of {query[1]}?") for query in QUERIES for i in range(3)]
+
+
+def drawn(path: Path, dice: random.Random) -> Project:
+    project = new_project(path)
+    runs = {run: {query: dice.sample(PASSAGES, 6) for query in QUERIES} for run in ("one", "two", "three")}
+    ratings = {(q.text, passage): dice.choice([None, 0, 2, 3, 4, 5]) for q in ASKED for passage in PASSAGES}
+    fill(project, ASKED, {pair: value for pair, value in ratings.items() if dice.random() < 0.6}, runs)
+    judge(project, {(query, passage): dice.randrange(3) for query in QUERIES for passage in PASSAGES[:5]})
+    return project
+
+
+def acts(project: Project, dice: random.Random) -> Iterator[Callable[[], object]]:
+    """Yield actions of people and graders."""
+    asked = dice.choice(ASKED)
+    for question in (asked, *dice.sample(ASKED, 2)):
+        rating = dice.randrange(6)
+        yield partial(add_override, project, question.question_id, dice.choice(PASSAGES), rating, "it does", "ann")
+    yield lambda: judging.judge_passage(project, dice.choice(QUERIES), dice.choice(PASSAGES), 2, "bob")
+    yield lambda: grade(project, {(asked.text, passage): 5 for passage in PASSAGES})
+    yield lambda: withdraw_by_key(project, find_overrides(project)[0].key, "ann")
+    changed = [
+        replace(q, weight=dice.choice([0.5, 2.0, 0.0]), active=dice.random() < 0.8) for q in list_questions(project)
+    ]
+    yield lambda: save_version(project, changed, "changed", "ann")
+
+
+def told(project: Project) -> list[object]:
+    """Return all results that are computed per query."""
+    found: list[object] = []
+    # The same grades under other rules and without overrides, so that each policy finds the cache of another.
+    for policy in (Policy(min_rating=3), Policy(min_rating=3, overrides=False), Policy(label="mean", min_rating=2)):
+        for measure in MEASURES:
+            board = leaderboard(project, measure, policy=policy)
+            found.append((board.as_dict(), board.per_query, [*board.per_query["one"]], board.query_ids))
+        found.append(label_qrels(project, find_basis(project, policy)))
+    before, after = Policy(min_rating=3, overrides=False), Policy(min_rating=3)
+    found.append(state_changes(project, before, after, "AP", "assessors"))
+    found.append(meta_table(project, choose_rows(project, min_ratings=(2, 4)), ["assessors"]).as_dict())
+    return found
+
+
+@pytest.mark.parametrize("seed", range(examples(2)))
+def test_cached_queries_equal_fresh_computation(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    project = drawn(tmp_path / "made.duckdb", dice)
+    told(project)
+    steps = list(acts(project, dice))
+    dice.shuffle(steps)
+    for step in steps:
+        try:
+            step()
+        except (IndexError, InputError):
+            # No override to withdraw yet.
+            continue
+        assert told(project) == told(Project(project._database)), "a new handle has nothing cached"
+    assert latest_version(project) == 2
+    project.close()
+
+
+def test_only_changed_queries_are_recomputed(tmp_path: Path) -> None:
+    project = new_project(tmp_path / "made.duckdb")
+    asked: list[list[str]] = []
+
+    def make(queries: list[str]) -> dict[str, str]:
+        asked.append(list(queries))
+        return {query: f"{query}, made {len(asked)}" for query in queries}
+
+    rows = object()
+    for marks in ({"a": 1, "b": 1}, {"a": 1, "b": 1}, {"c": 1, "b": 2, "a": 1}, {"c": 1}):
+        found = by_query(project, "key", marks, make, (rows,))
+        assert [*found] == [*marks]
+    assert asked == [["a", "b"], ["c", "b"]] and found == {"c": "c, made 2"}
+    by_query(project, "another key", {"c": 1}, make, (rows,))
+    by_query(project, "key", {"c": 1}, make, (object(),))
+    assert asked[2:] == [["c"], ["c"]], "another key and other rows must not use the cache"
+    project.close()

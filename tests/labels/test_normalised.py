@@ -85,14 +85,15 @@ def test_n_exam_divides_summed_coverage_by_that_of_gold(own: Project) -> None:
     assert rows_of(own, "n-EXAM@20") == pytest.approx(
         {"good": (3 / 4 + 2 / 4) / (4 / 4 + 1 / 4), "poor": (2 / 4 + 0) / (4 / 4 + 1 / 4)}
     )
+    # Ignoring skipped queries applies to both sums, and uses only common queries.
+    assert rows_of(own, "n-EXAM@20", skipped="ignore") == pytest.approx({"good": 1.0, "poor": 0.5})
+    judge(own, {("a", "a1"): 1})
+    compared = compare(own, "n-EXAM@20", "judgments", policy=Policy(skipped="ignore"), against_measure="P@1")
+    assert compared.board.query_ids == ["a"]
+    assert compared.board.scores == pytest.approx({"good": (3 / 4) / (4 / 4), "poor": (2 / 4) / (4 / 4)})
 
 
-def test_n_exam_exceeds_1_if_run_covers_more_than_gold(own: Project) -> None:
-    add_gold(own, {"a": 2, "b": 1})
-    assert rows_of(own, "n-EXAM")["good"] == pytest.approx(1.25 / 0.75)
-
-
-def test_standard_errors_are_normalised_like_scores(own: Project) -> None:
+def test_standard_errors_are_normalised_like_scores_and_give_stars(own: Project) -> None:
     add_gold(own, {"a": 4, "b": 2})
     board = leaderboard(own, "n-EXAM@20")
     error = statistics.stdev([0.75, 0.5]) / math.sqrt(2)
@@ -100,12 +101,8 @@ def test_standard_errors_are_normalised_like_scores(own: Project) -> None:
     assert board.reference is not None
     assert (board.reference.run, board.reference.score) == ("gold", 1.0)
     assert board.reference.std_error == pytest.approx(statistics.stdev([1, 0.5]) / math.sqrt(2) / 0.75)
-
-
-def test_systems_within_gold_standard_error_are_starred(own: Project) -> None:
-    add_gold(own, {"a": 4, "b": 2})
     # The gold's coverage is .75 with a standard error of .25: good (.625) is within it, poor (.25) is not.
-    assert leaderboard(own, "n-EXAM@20").starred == {"good"}
+    assert board.starred == {"good"}
 
 
 def test_only_queries_with_gold_text_count(own: Project) -> None:
@@ -113,19 +110,6 @@ def test_only_queries_with_gold_text_count(own: Project) -> None:
     board = leaderboard(own, "n-EXAM@20")
     assert board.query_ids == ["a"]
     assert board.scores == pytest.approx({"good": 1.5, "poor": 1.0})
-
-
-def test_ignoring_skipped_queries_applies_to_both_sums(own: Project) -> None:
-    add_gold(own, {"a": 4, "b": 1})
-    assert rows_of(own, "n-EXAM@20", skipped="ignore") == pytest.approx({"good": 1.0, "poor": 0.5})
-
-
-def test_ignoring_skipped_queries_uses_only_common_queries(own: Project) -> None:
-    add_gold(own, {"a": 4, "b": 1})
-    judge(own, {("a", "a1"): 1})
-    compared = compare(own, "n-EXAM@20", "judgments", policy=Policy(skipped="ignore"), against_measure="P@1")
-    assert compared.board.query_ids == ["a"]
-    assert compared.board.scores == pytest.approx({"good": (3 / 4) / (4 / 4), "poor": (2 / 4) / (4 / 4)})
 
 
 def test_intervals_normalise_each_resample_if_skipped_queries_are_ignored() -> None:
@@ -155,25 +139,37 @@ def test_cutoff_applies_to_run_but_not_to_gold_text(own: Project) -> None:
     assert rows_of(own, "n-EXAM@1") == pytest.approx({"good": 1.25, "poor": 0.5})
 
 
-def test_n_exam_is_refused_without_usable_gold_texts(own: Project) -> None:
-    with refusal("no-gold-texts"):
-        leaderboard(own, "n-EXAM")
+def test_gold_measures_are_refused_without_usable_gold_or_from_judgments(own: Project) -> None:
+    for measure in ("n-EXAM", "ROUGE-1"):
+        with refusal("no-gold-texts"):
+            leaderboard(own, measure)
     import_gold(own, {"query_id": "a", "text": "Gold."})
     with refusal("gold-not-graded", "gold"):
         leaderboard(own, "n-EXAM")
     grade(own, ratings("gold/a/1", "a", 0))
     with refusal("gold-answers-nothing", "gold", "4"):
         leaderboard(own, "n-EXAM")
+    judge(own, {("a", "a1"): 1})
+    for measure in ("ROUGE-1", "chrF", "n-EXAM", "EXAM-Cover@20/pool"):
+        with refusal("measure-not-from-judgments"):
+            leaderboard(own, measure, "judgments")
+    assert compare(own, "EXAM-Cover@20/pool", "judgments").official.measure == "nDCG@10"
 
 
 # Normalisation by the pool
 
 
-def test_coverage_is_normalised_by_pool(exam: Project) -> None:
+def test_coverage_is_normalised_by_pool_and_has_lengths(exam: Project) -> None:
     board = leaderboard(exam, "EXAM-Cover@1/pool")
     # The pool of a answers 3 of 4 questions, that of b 2 of 4.
     assert board.scores == pytest.approx({"good": 1.0, "poor": 0.5 / 1.25})
     assert (board.measure, board.reference and board.reference.run) == ("EXAM-Cover@1/pool", "pool")
+    board = leaderboard(exam, "EXAM-Cover@20")
+    # Every passage is "text of ID", three words.
+    assert {run: (n.words, n.passages) for run, n in board.lengths.items()} == {"good": (4.5, 1.5), "poor": (3.0, 1.0)}
+    assert leaderboard(exam, "EXAM-Cover@1").lengths["good"].words == 3.0
+    system = board.as_dict()["systems"][0]
+    assert (system["run"], system["words"], system["passages"]) == ("good", 4.5, 1.5)
 
 
 @pytest.mark.parametrize(
@@ -195,24 +191,17 @@ def test_measure_names_are_standardised(name: str, standard: str) -> None:
 # Gold texts
 
 
-def test_gold_texts_are_pooled_but_not_systems(own: Project) -> None:
+def test_gold_texts_are_pooled_and_replaced_but_not_systems(own: Project) -> None:
+    with refusal("duplicate-gold-text", "gold.jsonl:2", kind=FileError):
+        import_gold(own, {"query_id": "a", "run": "x", "text": "One."}, {"query_id": "a", "run": "y", "text": "Two."})
+    assert gold_name(own) is None
     done = import_gold(own, {"query_id": "a", "text": "Gold of a."}, {"query_id": "b", "text": "Gold of b."})
     assert done.counts == {"gold texts": 2, "passages of gold texts": 2}
     assert list(ranking_scores(own)) == ["good", "poor"]
     assert gold_texts(own) == {"a": "Gold of a.", "b": "Gold of b."}
     assert own.value("SELECT count(*) FROM pool JOIN passages USING (passage_key) WHERE passage_id LIKE 'gold/%'") == 2
-
-
-def test_reimported_gold_texts_replace_old_ones(own: Project) -> None:
-    import_gold(own, {"query_id": "a", "text": "Old."}, {"query_id": "b", "text": "Old too."})
     import_gold(own, {"query_id": "a", "text": "New."})
     assert gold_texts(own) == {"a": "New."}
-
-
-def test_second_gold_text_for_query_is_refused(own: Project) -> None:
-    with refusal("duplicate-gold-text", "gold.jsonl:2", kind=FileError):
-        import_gold(own, {"query_id": "a", "run": "x", "text": "One."}, {"query_id": "a", "run": "y", "text": "Two."})
-    assert gold_name(own) is None
 
 
 def test_run_marked_as_gold_stays_a_system(own: Project) -> None:
@@ -267,28 +256,6 @@ def test_rouge_joins_top_passages_of_run_into_one_text(own: Project) -> None:
     by_character = leaderboard(own, "chrF@1")
     assert (by_character.measure, by_character.source) == ("chrF@1", "gold")
     assert by_character.per_query["good"]["a"] == pytest.approx(alike("chrF", "text of a2", "Text of a1."))
-
-
-def test_gold_measures_are_refused_without_gold_or_from_judgments(own: Project) -> None:
-    with refusal("no-gold-texts"):
-        leaderboard(own, "ROUGE-1")
-    judge(own, {("a", "a1"): 1})
-    for measure in ("ROUGE-1", "chrF", "n-EXAM", "EXAM-Cover@20/pool"):
-        with refusal("measure-not-from-judgments"):
-            leaderboard(own, measure, "judgments")
-    assert compare(own, "EXAM-Cover@20/pool", "judgments").official.measure == "nDCG@10"
-
-
-# Lengths
-
-
-def test_coverage_leaderboard_includes_words_and_passages(exam: Project) -> None:
-    board = leaderboard(exam, "EXAM-Cover@20")
-    # Every passage is "text of ID", three words.
-    assert {run: (n.words, n.passages) for run, n in board.lengths.items()} == {"good": (4.5, 1.5), "poor": (3.0, 1.0)}
-    assert leaderboard(exam, "EXAM-Cover@1").lengths["good"].words == 3.0
-    system = board.as_dict()["systems"][0]
-    assert (system["run"], system["words"], system["passages"]) == ("good", 4.5, 1.5)
 
 
 # Commands

@@ -57,22 +57,18 @@ def labels(project: Project, policy: Policy) -> dict[str, int]:
     return found
 
 
-def test_written_rating_is_the_default(project: Project) -> None:
-    assert labels(project, Policy(SPEC.name)) == dict.fromkeys(RUNS["one"]["q1"], 5)
-    assert "rating" not in Policy().as_dict() and Policy(rating="expected").as_dict()["rating"] == "expected"
-
-
-def test_expected_rating_is_cut_at_halves_or_given_points(project: Project) -> None:
+def test_rating_rules_cut_expectations_and_cosines(project: Project) -> None:
     policy = Policy(SPEC.name, rating="expected")
     assert labels(project, policy) == {"p1": 4, "p2": 3, "p3": 1, "p4": 5}
     assert labels(project, replace(policy, rating="expected:1,2,3,4.1,4.9")) == {"p1": 4, "p2": 2, "p3": 0, "p4": 5}
     scores = [leaderboard(project, "P@4", policy=one).systems[0].score for one in (Policy(SPEC.name), policy)]
     assert scores == [1.0, 0.5]
-
-
-def test_embedding_cut_points_apply_to_stored_cosine(project: Project) -> None:
+    # For an embedding grader, the points cut the stored cosine.
     policy = Policy(COSINES.name, rating="expected:.3,.4,.5,.6,.7")
     assert labels(project, policy) == {"p1": 4, "p2": 3, "p3": 0, "p4": 2}
+    # The written rating is the default.
+    assert labels(project, Policy(SPEC.name)) == dict.fromkeys(RUNS["one"]["q1"], 5)
+    assert "rating" not in Policy().as_dict() and Policy(rating="expected").as_dict()["rating"] == "expected"
 
 
 def test_flip_names_rating_rule_as_cause(project: Project) -> None:

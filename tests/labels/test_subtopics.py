@@ -8,18 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import put_grader
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.grading import make_plan
-from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, basis, leaderboard, leaderboard_per
 from exam_workbench.labels._leaderboard_variants import coverage_by_topic, mean_over_subtopics, topic_labels
 from exam_workbench.records import add_passages, refresh_pool, write_runs
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project
-from exam_workbench.types import Grade, Passage, Question, Ranked
-from tests.made.projects import SPEC, fill, grade, judge
+from exam_workbench.types import Passage, Question, Ranked
+from tests.made.projects import SPEC, fill, grade, judge, read_project
 from tests.made.refusals import refusal
 
 BANK = [
@@ -32,25 +30,35 @@ RATINGS = {("A?", "p1"): 5, ("B?", "p1"): 0, ("C?", "p1"): 2, ("A?", "p2"): 1, (
 RUNS = {"x": {"q1": ["p1"], "q2": ["p3"]}, "y": {"q1": ["p2"]}}
 
 
+def fill_bank(project: Project) -> None:
+    fill(project, BANK, RATINGS, RUNS)
+
+
+filled = read_project(fill_bank)
+
+
 def scores_of(board) -> dict[str, float]:
     return {system.run: system.score for system in board.systems}
 
 
-def test_coverage_is_averaged_per_subtopic_then_per_query(project: Project) -> None:
-    fill(project, BANK, RATINGS, RUNS)
-    board = leaderboard_per(project, "EXAM-Cover@5", with_ungraded=True, per="subtopic")
+def test_coverage_is_averaged_per_subtopic_or_topic(filled: Project) -> None:
+    board = leaderboard_per(filled, "EXAM-Cover@5", with_ungraded=True, per="subtopic")
     assert board.per_query["x"] == {"q1": pytest.approx((1 / 2 + 0) / 2), "q2": 1.0}
     assert board.per_query["y"] == {"q1": pytest.approx((0 + 1) / 2)}
     assert scores_of(board) == {"x": pytest.approx(0.625), "y": pytest.approx(0.25)}
     assert board.query_ids == ["q1", "q2"]
-
-
-def test_topic_mean_weighs_all_topics_equally(project: Project) -> None:
-    fill(project, BANK, RATINGS, RUNS)
-    board = leaderboard_per(project, "EXAM-Cover@5", with_ungraded=True, per="topic")
+    # The mean over topics weighs all topics equally.
+    board = leaderboard_per(filled, "EXAM-Cover@5", with_ungraded=True, per="topic")
     assert board.query_ids == ["q1/s1", "q1/s2", "q2"]
     assert scores_of(board) == {"x": pytest.approx((0.5 + 0 + 1) / 3), "y": pytest.approx(1 / 3)}
     assert {system.run: system.queries for system in board.systems} == {"x": 3, "y": 3}
+    # Skipped topics can be ignored.
+    board = leaderboard_per(filled, "EXAM-Cover@5", with_ungraded=True, per="topic", policy=Policy(skipped="ignore"))
+    assert scores_of(board) == {"x": pytest.approx(0.5), "y": pytest.approx(0.5)}
+    assert mean_over_subtopics({"q/1": 1.0}, {"q/1": "q", "q/2": "q"}, "zero") == {"q": 0.5}
+    assert mean_over_subtopics({"q/1": 1.0}, {"q/1": "q", "q/2": "q"}, "ignore") == {"q": 1.0}
+    with refusal("unknown-mean", "facet"):
+        leaderboard_per(filled, "AP", per="facet")  # type: ignore[arg-type]
 
 
 def test_union_leaves_out_queries_with_a_topic_that_waits_for_grades(project: Project) -> None:
@@ -73,35 +81,27 @@ def test_topics_wait_for_grades_of_their_query(project: Project) -> None:
         assert (board.query_ids, board.ungraded) == (["q2"], {"q1/s1": 6, "q1/s2": 6})
 
 
-def test_skipped_topics_can_be_ignored(project: Project) -> None:
-    fill(project, BANK, RATINGS, RUNS)
-    board = leaderboard_per(project, "EXAM-Cover@5", with_ungraded=True, per="topic", policy=Policy(skipped="ignore"))
-    assert scores_of(board) == {"x": pytest.approx(0.5), "y": pytest.approx(0.5)}
-    assert mean_over_subtopics({"q/1": 1.0}, {"q/1": "q", "q/2": "q"}, "zero") == {"q": 0.5}
-    assert mean_over_subtopics({"q/1": 1.0}, {"q/1": "q", "q/2": "q"}, "ignore") == {"q": 1.0}
-
-
-def test_subtopic_labels_come_from_its_questions_only(project: Project) -> None:
-    fill(project, BANK, RATINGS, RUNS)
-    assert topic_labels(project, basis(project, Policy())) == {
+def test_subtopic_labels_come_from_its_questions_only(filled: Project) -> None:
+    assert topic_labels(filled, basis(filled, Policy())) == {
         "q1/s1": {"p1": 5, "p2": 1},
         "q1/s2": {"p1": 2, "p2": 4},
         "q2": {"p3": 5},
     }
-    found = leaderboard_per(project, "P@1", per="topic").per_query
+    found = leaderboard_per(filled, "P@1", per="topic").per_query
     assert found == {"x": {"q1/s1": 1.0, "q1/s2": 0.0, "q2": 1.0}, "y": {"q1/s1": 0.0, "q1/s2": 1.0}}
-    assert leaderboard_per(project, "alpha_nDCG@5", per="topic").per_query["y"] == {"q1/s1": 0.0, "q1/s2": 1.0}
+    assert leaderboard_per(filled, "alpha_nDCG@5", per="topic").per_query["y"] == {"q1/s1": 0.0, "q1/s2": 1.0}
 
 
-def test_topics_in_runs_and_qrels_use_subtopic_questions(project: Project, tmp_path: Path) -> None:
+def test_topics_in_runs_and_qrels_use_subtopic_questions(project: Project) -> None:
     """Import turns `q1/s1` into a query, and plans, labels and leaderboards treat it as one."""
     fill(project, BANK, {}, {})
-    run, qrels = tmp_path / "sections.run", tmp_path / "sections.qrels"
-    run.write_text("q1/s1 Q0 p1 1 2 sections\nq1/s2 Q0 p1 1 2 sections\nq1/s2 Q0 p2 2 1 sections\n")
-    qrels.write_text("q1/s1 0 p1 1\nq1/s2 0 p1 0\nq1/s2 0 p2 1\n")
-    import_files(project, "passages", [_tsv(tmp_path)], "ann")
-    import_files(project, "runs", [Source.from_path(run)], "ann")
-    import_files(project, "qrels", [Source.from_path(qrels)], "ann")
+    run = b"q1/s1 Q0 p1 1 2 sections\nq1/s2 Q0 p1 1 2 sections\nq1/s2 Q0 p2 2 1 sections\n"
+    for kind, name, data in (
+        ("passages", "passages.tsv", b"p1\ttext of p1\np2\ttext of p2\np3\ttext of p3\n"),
+        ("runs", "sections.run", run),
+        ("qrels", "sections.qrels", b"q1/s1 0 p1 1\nq1/s2 0 p1 0\nq1/s2 0 p2 1\n"),
+    ):
+        import_files(project, kind, [Source(name, data=data)], "ann")
     assert make_plan(project, SPEC, 1).needed == 2 * 1 + 1 * 2
     grade(project, {key: rating for key, rating in RATINGS.items() if key[0] != "D?"})
     assert coverage_by_topic(project, basis(project, Policy()), 5) == {"sections": {"q1/s1": 0.5, "q1/s2": 1.0}}
@@ -114,43 +114,32 @@ def test_topics_in_runs_and_qrels_use_subtopic_questions(project: Project, tmp_p
     assert official.per_query == {"sections": {"q1": 0.5}}
 
 
-def test_unknown_topic_is_refused(project: Project, tmp_path: Path) -> None:
+def test_unknown_topic_is_refused(project: Project) -> None:
     fill(project, BANK, {}, {})
-    run = tmp_path / "sections.run"
-    run.write_text("q1/s1 Q0 p1 1 2 sections\nq1/s9 Q0 p1 1 2 sections\n")
+    run = Source("sections.run", data=b"q1/s1 Q0 p1 1 2 sections\nq1/s9 Q0 p1 1 2 sections\n")
     with refusal("unknown-query", "q1/s9"):
-        import_files(project, "runs", [Source.from_path(run)], "ann")
+        import_files(project, "runs", [run], "ann")
     assert project.value("SELECT count(*) FROM queries WHERE query_id = 'q1/s1'") == 0
 
 
-def test_topic_ranking_takes_precedence_over_query_ranking(project: Project, tmp_path: Path) -> None:
+def test_subtopics_and_queries_share_judgments_and_rankings(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
-    run = tmp_path / "z.run"
-    run.write_text("q1 Q0 p1 1 2 z\nq1/s2 Q0 p2 1 2 z\n")
-    import_files(project, "runs", [Source.from_path(run)], "ann")
-    for measure in ("EXAM-Cover@5", "P@1"):
-        found = leaderboard_per(project, measure, per="topic").per_query["z"]
-        assert found == {"q1/s1": 0.5 if measure != "P@1" else 1.0, "q1/s2": 1.0}
-
-
-def test_unknown_mean_is_refused(project: Project) -> None:
-    with refusal("unknown-mean", "facet"):
-        leaderboard_per(project, "AP", per="facet")  # type: ignore[arg-type]
-
-
-def test_query_judgments_score_the_same_by_subtopic(project: Project) -> None:
-    fill(project, BANK, RATINGS, RUNS)
+    # Judgments of queries score the same by subtopic.
     judge(project, {("q1", "p1"): 1, ("q2", "p3"): 0})
     for per in ("query", "subtopic", "topic"):
         assert scores_of(leaderboard_per(project, "P@1", "judgments", per=per)) == {"x": 0.5, "y": 0.0}
+    import_files(project, "runs", [Source("z.run", data=b"q1 Q0 p1 1 2 z\nq1/s2 Q0 p2 1 2 z\n")], "ann")
+    for measure in ("EXAM-Cover@5", "P@1"):
+        found = leaderboard_per(project, measure, per="topic").per_query["z"]
+        assert found == {"q1/s1": 0.5 if measure != "P@1" else 1.0, "q1/s2": 1.0}
 
 
 def test_car_coverage_by_subtopic_matches_plain_sums(project: Project, shared_data: Path) -> None:
     """8,551 questions, generated runs and grades, against sums in plain Python."""
     import_files(project, "bank", [Source.from_path(shared_data / "car-y3" / "car-questions.jsonl.gz")], "ann")
     rows = project.rows(
-        "SELECT query_id, subtopic_id, question_key, text_key FROM question_revisions"
-        " JOIN questions USING (question_key) JOIN queries USING (query_key) ORDER BY question_key"
+        "SELECT query_id, subtopic_id, question_key, t.text FROM question_revisions JOIN questions USING (question_key)"
+        " JOIN queries USING (query_key) JOIN question_texts t USING (text_key) ORDER BY question_key"
     )
     dice = random.Random(3)
     queries = sorted({query for query, *_ in rows})
@@ -159,19 +148,18 @@ def test_car_coverage_by_subtopic_matches_plain_sums(project: Project, shared_da
     for query in queries[:20]:
         del runs["partial"][query]
     _put_runs(project, runs)
-    texts = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     best: dict[tuple[str, str, str], dict[int, int]] = defaultdict(dict)
     ratings = {}
     for query, _, _, text in rows:
         for run in names:
             for passage in runs[run].get(query, []):
-                ratings.setdefault((text, texts[passage]), dice.randrange(6))
+                ratings.setdefault((text, passage), dice.randrange(6))
     for query, subtopic, question, text in rows:
         for run in names:
-            top = [ratings[text, texts[p]] for p in runs[run].get(query, [])[:2]]
+            top = [ratings[text, p] for p in runs[run].get(query, [])[:2]]
             if top:
                 best[run, query, subtopic][question] = max(top)
-    _write_grades(project, ratings)
+    grade(project, ratings)
     expected = {
         run: {
             f"{query}/{subtopic}": sum(rating >= 4 for rating in found.values()) / len(found)
@@ -193,12 +181,6 @@ def test_car_coverage_by_subtopic_matches_plain_sums(project: Project, shared_da
         assert score == pytest.approx(sum(sum(v) / len(v) for v in of_query if v) / len(queries))
 
 
-def _tsv(folder: Path) -> Source:
-    path = folder / "passages.tsv"
-    path.write_text("p1\ttext of p1\np2\ttext of p2\np3\ttext of p3\n")
-    return Source.from_path(path)
-
-
 def _put_runs(project: Project, runs: dict[str, dict[str, list[str]]]) -> None:
     rankings = {
         run: [Ranked(q, p, rank, -float(rank)) for q, passages in by_query.items() for rank, p in enumerate(passages)]
@@ -210,9 +192,3 @@ def _put_runs(project: Project, runs: dict[str, dict[str, list[str]]]) -> None:
         stage_rankings(cursor, rankings)
         write_runs(cursor, [(run, run, "test.run") for run in runs])
         refresh_pool(cursor)
-
-
-def _write_grades(project: Project, ratings: dict[tuple[int, int], int]) -> None:
-    outcomes = [(question, passage, Grade(rating)) for (question, passage), rating in ratings.items()]
-    with project.transaction() as cursor:
-        add_outcomes(cursor, put_grader(cursor, SPEC), outcomes, job_key=0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
@@ -61,7 +60,7 @@ def read(seen: Seen) -> Reply:
     return rate(seen, facts if name in body else 0)
 
 
-def put_cited(project: Project, folder: Path) -> None:
+def put_cited(project: Project) -> None:
     files = {
         "queries.jsonl": [{"query_id": query, "text": f"Which {query} melt early?"} for query in QUERIES],
         "passages.jsonl": [{"docid": f"d{i}", "text": passage(i)} for i in range(len(SALTS))],
@@ -72,6 +71,5 @@ def put_cited(project: Project, folder: Path) -> None:
         ],
     }  # fmt: skip
     for name, rows in files.items():
-        path = folder / name
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        import_files(project, name.partition(".")[0], [Source.from_path(str(path))], author="tester")
+        data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        import_files(project, name.partition(".")[0], [Source(name, data=data)], author="tester")

@@ -654,8 +654,8 @@ def test_judging_by_keys_alone(projects: Path, server: Server, chromium_page: Pa
     expect(rows.nth(8)).to_have_attribute("aria-current", "true")
 
 
-def test_support_values_are_stored_and_withdrawn(project: Project, tmp_path: Path) -> None:
-    put_cited(project, tmp_path)
+def test_support_values_are_stored_and_withdrawn(project: Project) -> None:
+    put_cited(project)
     assert named(visit("passages").segmented_control, "part").options[-1] == "Citations"
     app = visit("passages", part="Citations")
     assert sorted(one.proto.shortcut for one in keyed(app.button, "support")) == ["0", "1", "2"]
@@ -676,7 +676,7 @@ def test_support_values_are_stored_and_withdrawn(project: Project, tmp_path: Pat
 
 @pytest.mark.browser
 def test_keys_value_citations_in_turn(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
-    put_cited(project := new_project(projects / "cited.duckdb"), tmp_path)
+    put_cited(project := new_project(projects / "cited.duckdb"))
     project.close()
     page = chromium_page
     page.goto(f"{server.address}/passages?project=cited&part=Citations")
