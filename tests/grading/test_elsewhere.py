@@ -25,7 +25,7 @@ from exam_workbench.graders import Grader, PassingError, Price, Prompt, extend_a
 from exam_workbench.graders._endpoint.endpoint_back_end import BatchEndpoint
 from exam_workbench.grading._needed_pairs import EVERYTHING, Scope
 from exam_workbench.grading._offline_grading import ReplyImportResult
-from exam_workbench.grading._price_tag import billing_sentence
+from exam_workbench.grading._price_tag import billing_sentence, read_before
 from exam_workbench.jobs import find_jobs, job_usage
 from exam_workbench.records import Job, add_passages, close_interrupted
 from exam_workbench.store import Project, open_project
@@ -64,6 +64,14 @@ def engine(path: Path, out: Path, skip: int = -1) -> Path:
         answered.append({"custom_id": row["custom_id"], "response": {"status_code": 200, "body": body}, "error": None})
     out.write_text("".join(json.dumps(row) + "\n" for row in reversed(answered)))
     return out
+
+
+def edit(answers: Path, change: Callable[[list[dict[str, Any]]], object]) -> Path:
+    """Change the rows of a file of answers."""
+    rows = [json.loads(line) for line in answers.read_text().splitlines()]
+    change(rows)
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return answers
 
 
 def rater(kind: str = "self-rating", **parameters: Any) -> Grader:
@@ -106,7 +114,9 @@ def take(project: Project, grader: Grader, *paths: Path) -> ReplyImportResult:
     return grading.import_answer_files(project, grader, [Source.from_path(path) for path in paths], "tester")
 
 
-def test_imported_answers_give_the_grades_of_the_endpoint(made: Callable[..., Project], tmp_path: Path) -> None:
+def test_answers_imported_repeatedly_in_any_order_give_the_grades_of_the_endpoint(
+    made: Callable[..., Project], tmp_path: Path
+) -> None:
     here, there = made(), made()
     with EndpointServer(behave) as server:
         grading.run_job(here, rater(base_url=server.url), grading.Request(), "tester")
@@ -119,127 +129,94 @@ def test_imported_answers_give_the_grades_of_the_endpoint(made: Callable[..., Pr
     assert (taken.usage.calls, taken.usage.input_tokens, taken.usage.output_tokens) == (8, 80, 40)
     (job,) = find_jobs(there)
     assert (job.state, job.total, job.done, job.calls) == ("done", 8, taken.graded, 8)
-
-
-def test_answer_files_import_repeatedly_in_any_order(made: Callable[..., Project], tmp_path: Path) -> None:
-    projects = [made(), made()]
-    grader = rater()
-    grading.write_missing(projects[0], grader, tmp_path / "calls.jsonl", 1)
-    lines = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl").read_text().splitlines(keepends=True)
+    again = take(there, grader, answers)
+    assert (again.graded, again.failed, again.known) == (0, 0, 8)
+    assert find_jobs(there) == [job]
+    lines = answers.read_text().splitlines(keepends=True)
     for name, part in (("a", lines[:3]), ("b", lines[3:6]), ("c", lines[2:])):
         (tmp_path / name).write_text("".join(part))
-    for project, order in zip(projects, ("abcab", "cba"), strict=True):
+    for order in ("abcab", "cba"):
+        project = made()
         grading.write_missing(project, grader, tmp_path / "again.jsonl", 1)
         for name in order:
             take(project, grader, tmp_path / name)
-    assert grades(projects[0]) == grades(projects[1])
-    assert grading.make_plan(projects[0], grader.spec, 1).to_grade == 0
-    before = len(find_jobs(projects[0]))
-    again = take(projects[0], grader, tmp_path / "answers.jsonl")
-    assert (again.graded, again.failed, again.known) == (0, 0, 8)
-    assert len(find_jobs(projects[0])) == before
+        assert grades(project) == grades(here)
+        assert grading.make_plan(project, grader.spec, 1).to_grade == 0
 
 
-def test_expired_calls_stay_missing_and_refused_calls_fail(made: Callable[..., Project], tmp_path: Path) -> None:
-    project, grader = made(), rater()
-    grading.write_missing(project, grader, tmp_path / "calls.jsonl", 1)
-    answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl", skip=0)
-    rows = [json.loads(line) for line in answers.read_text().splitlines()]
-    rows[0]["response"] = {"status_code": 400, "body": {"error": {"message": "too long"}}}
-    rows[1]["response"] = {"status_code": 429, "body": {"error": {"message": "slow down"}}}
-    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    taken = take(project, grader, answers)
-    assert (taken.graded, taken.failed, taken.unanswered) == (5, 1, 2)
-    planned = grading.make_plan(project, grader.spec, 1)
-    assert (planned.known, planned.failed, planned.to_grade) == (5, 1, 2)
-    assert "too long" in project.value("SELECT reason FROM failures")
-    assert grading.write_missing(project, grader, tmp_path / "rest.jsonl", 1).calls == 2
-
-
-@pytest.mark.parametrize("most", [70, 1])
-def test_too_long_calls_get_a_shorter_passage(made: Callable[..., Project], tmp_path: Path, most: int) -> None:
-    project, grader = made(), rater()
-    with project.transaction() as cursor:
-        add_passages(cursor, [Passage("long", "word " * 120)])
-    import_files(project, "runs", [Source("more.run", data=b"q2 Q0 long 1 9 more\n")], "ann")
-    said = "This model's maximum context length is 100 tokens. However, your messages resulted in 210 tokens."
-    answers: list[Path] = []
-    counts = []
-    for number in range(4):
-        calls = tmp_path / f"{number}.jsonl"
-        counts.append(
-            grading.write_missing(project, grader, calls, 1, answers=[Source.from_path(path) for path in answers]).calls
-        )
-        sent = {row["custom_id"]: row["body"]["messages"][-1]["content"] for row in map(json.loads, calls.open())}
-        rows = [json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()]
-        for row in rows:
-            if sent[row["custom_id"]].count("word") > most:
-                row["response"] = {"status_code": 400, "body": {"error": {"message": said}}}
-        answers.append(tmp_path / f"answers-{number}.jsonl")
-        answers[-1].write_text("".join(json.dumps(row) + "\n" for row in rows))
-    taken = take(project, grader, *answers)
-    # Of 600 characters 300 are kept, then 150; fewer than 80 are too few to grade.
-    fits = most > 1
-    assert counts == ([9, 1, 0, 0] if fits else [9, 1, 1, 0])
-    assert (taken.graded, taken.failed, taken.unfinished) == ((9, 0, 0) if fits else (8, 1, 0))
-    if fits:
-        assert [note for *_, text, _, _, _, _, note in grades(project) if text and "word" in text and note] != []
-    else:
-        assert said[:30] in project.value("SELECT reason FROM failures")
-
-
-@pytest.mark.parametrize(
-    ("response", "times"),
-    [
-        ({"status_code": 413, "body": {}}, 2),
-        ({"status_code": 400, "body": {"error": {"message": "Bad request"}}}, 1),
-        ({"status_code": 200, "body": {"error": {"code": 400, "message": "Provider returned error"}}}, 1),
-    ],
-)
-def test_refusal_without_a_length_also_shortens_the_passage(
-    made: Callable[..., Project], tmp_path: Path, response: dict[str, object], times: int
-) -> None:
-    project, grader = made(), rater()
-    with project.transaction() as cursor:
-        add_passages(cursor, [Passage("long", "word " * 400)])
-    import_files(project, "runs", [Source("more.run", data=b"q2 Q0 long 1 9 more\n")], "ann")
-    answers: list[Path] = []
-    for number in range(times + 1):
-        calls = tmp_path / f"{number}.jsonl"
-        assert grading.write_missing(
-            project, grader, calls, 1, answers=[Source.from_path(path) for path in answers]
-        ).calls
-        sent = {row["custom_id"]: row["body"]["messages"][-1]["content"] for row in map(json.loads, calls.open())}
-        rows = [json.loads(line) for line in engine(calls, tmp_path / f"answers-{number}.jsonl").open()]
-        for row in rows:
-            if sent[row["custom_id"]].count("word") > 400 * 0.5 ** (times - 0.5):
-                row["response"] = response
-        answers.append(tmp_path / f"answers-{number}.jsonl")
-        answers[-1].write_text("".join(json.dumps(row) + "\n" for row in rows))
-    taken = take(project, grader, *answers)
-    assert (taken.graded, taken.failed, taken.unfinished) == (9, 0, 0)
-
-
-def test_rate_limited_calls_stay_missing_and_unknown_ids_unmatched(
+def test_expired_calls_stay_missing_refused_calls_fail_and_unknown_ids_are_unmatched(
     made: Callable[..., Project], tmp_path: Path
 ) -> None:
     project, grader = made(), rater()
     grading.write_missing(project, grader, tmp_path / "calls.jsonl", 1)
-    answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
-    rows = [json.loads(line) for line in answers.read_text().splitlines()]
-    rows[0]["response"] = {"status_code": 200, "body": {"error": {"code": 429, "message": "slow down"}}}
-    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    taken = take(project, grader, answers)
-    assert (taken.graded, taken.failed, taken.unanswered) == (7, 0, 1)
-    project = made()
-    grading.write_missing(project, rater(), tmp_path / "calls.jsonl", 1)
-    answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
-    rows = [json.loads(line) for line in answers.read_text().splitlines()]
-    for row in rows:
-        row["custom_id"] = row["custom_id"][:-1] + ("0" if row["custom_id"][-1] != "0" else "1")
-    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    taken = take(project, rater(), answers)
+
+    def rename(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            row["custom_id"] = row["custom_id"][:-1] + ("0" if row["custom_id"][-1] != "0" else "1")
+
+    taken = take(project, grader, edit(engine(tmp_path / "calls.jsonl", tmp_path / "others.jsonl"), rename))
     assert (taken.graded, taken.unmatched) == (0, 8)
+
+    def refuse(rows: list[dict[str, Any]]) -> None:
+        rows[0]["response"] = {"status_code": 400, "body": {"error": {"message": "too long"}}}
+        rows[1]["response"] = {"status_code": 429, "body": {"error": {"message": "slow down"}}}
+        rows[2]["response"] = {"status_code": 200, "body": {"error": {"code": 429, "message": "slow down"}}}
+
+    taken = take(project, grader, edit(engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl", skip=0), refuse))
+    assert (taken.graded, taken.failed, taken.unanswered) == (4, 1, 3)
+    planned = grading.make_plan(project, grader.spec, 1)
+    assert (planned.known, planned.failed, planned.to_grade) == (4, 1, 3)
+    assert "too long" in project.value("SELECT reason FROM failures")
+    assert grading.write_missing(project, grader, tmp_path / "rest.jsonl", 1).calls == 3
+
+
+TOO_LONG = "This model's maximum context length is 100 tokens. However, your messages resulted in 210 tokens."
+
+
+def refused(status_code: int, **error: Any) -> dict[str, Any]:
+    return {"status_code": status_code, "body": {"error": error} if error else {}}
+
+
+# The passage is halved after each refusal; fewer than 80 characters are too few to grade.
+@pytest.mark.parametrize(
+    ("words", "longest", "response", "calls", "failed"),
+    [
+        (120, 70, refused(400, message=TOO_LONG), [9, 1, 0, 0], 0),
+        (120, 1, refused(400, message=TOO_LONG), [9, 1, 1, 0], 1),
+        (400, 141, refused(413), [9, 1, 1, 0], 0),
+        (400, 282, refused(400, message="Bad request"), [9, 1, 0, 0], 0),
+        (400, 282, refused(200, code=400, message="Provider returned error"), [9, 1, 0, 0], 0),
+    ],
+)
+def test_refused_calls_get_a_shorter_passage(
+    made: Callable[..., Project], tmp_path: Path, words: int, longest: int, response: Any, calls: list[int], failed: int
+) -> None:
+    project, grader = made(), rater()
+    with project.transaction() as cursor:
+        add_passages(cursor, [Passage("long", "word " * words)])
+    import_files(project, "runs", [Source("more.run", data=b"q2 Q0 long 1 9 more\n")], "ann")
+    sent: dict[str, str] = {}
+
+    def refuse(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            if sent[row["custom_id"]].count("word") > longest:
+                row["response"] = response
+
+    answers: list[Path] = []
+    counts = []
+    for number in range(4):
+        path = tmp_path / f"{number}.jsonl"
+        given = [Source.from_path(path) for path in answers]
+        counts.append(grading.write_missing(project, grader, path, 1, answers=given).calls)
+        sent = {row["custom_id"]: row["body"]["messages"][-1]["content"] for row in map(json.loads, path.open())}
+        answers.append(edit(engine(path, tmp_path / f"answers-{number}.jsonl"), refuse))
+    taken = take(project, grader, *answers)
+    assert counts == calls
+    assert (taken.graded, taken.failed, taken.unfinished) == (9 - failed, failed, 0)
+    if failed:
+        assert TOO_LONG[:30] in project.value("SELECT reason FROM failures")
+    else:
+        assert [note for *_, text, _, _, _, _, note in grades(project) if text and "word" in text and note] != []
 
 
 def test_two_call_method_is_planned_in_two_rounds(made: Callable[..., Project], tmp_path: Path) -> None:
@@ -256,6 +233,11 @@ def test_two_call_method_is_planned_in_two_rounds(made: Callable[..., Project], 
     second = engine(tmp_path / "2.jsonl", tmp_path / "second.jsonl")
     assert take(there, grader, second, first).unfinished == 0
     assert grades(there) == grades(here) != []
+    for order in ((first, second), (second, first)):
+        project = made(KEYED)
+        grading.write_missing(project, grader, tmp_path / "again.jsonl", 1)
+        take(project, grader, *order)
+        assert grades(project) == grades(here)
 
 
 def test_parquet_files_accept_plain_text_answers(made: Callable[..., Project], tmp_path: Path) -> None:
@@ -280,7 +262,7 @@ def test_parquet_files_accept_plain_text_answers(made: Callable[..., Project], t
     [
         ('{"custom_id": 3}', "unknown-call"), ('{"custom_id": "a.b.c.d", "answer": "4"}', "unknown-call"),
         ('{"custom_id": "000000000000.1.2.0", "answer": "4"}', "unknown-call"),
-        ("MINE.99999.99999.0", "unknown-texts"), ("[1]", "not-an-object"), ("GOOD", ""),
+        ("MINE.99999.99999.0", "unknown-texts"), ("[1]", "not-an-object"),
     ],
 )  # fmt: skip
 def test_invalid_row_changes_nothing(made: Callable[..., Project], tmp_path: Path, line: str, code: str) -> None:
@@ -289,26 +271,10 @@ def test_invalid_row_changes_nothing(made: Callable[..., Project], tmp_path: Pat
     answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
     if line.startswith("MINE"):
         line = json.dumps({"custom_id": line.replace("MINE", grader.spec.fingerprint[:12]), "answer": "4"})
-    if line != "GOOD":
-        answers.write_text(answers.read_text() + line + "\n")
-        with refusal(code, "answers.jsonl:9", kind=FileError):
-            take(project, grader, answers)
-        assert grades(project) == [] and find_jobs(project) == []
-    else:
-        assert take(project, grader, answers).graded == 8
-
-
-def test_order_of_answer_files_does_not_change_grades(made: Callable[..., Project], tmp_path: Path) -> None:
-    results = []
-    for order in itertools.permutations(("first", "second")):
-        project, grader = made(KEYED), rater("answer", check="model")
-        grading.write_missing(project, grader, tmp_path / "1.jsonl", 1)
-        first = engine(tmp_path / "1.jsonl", tmp_path / "first")
-        grading.write_missing(project, grader, tmp_path / "2.jsonl", 1, answers=[Source.from_path(first)])
-        engine(tmp_path / "2.jsonl", tmp_path / "second")
-        take(project, grader, *(tmp_path / name for name in order))
-        results.append(grades(project))
-    assert results[0] == results[1] != []
+    answers.write_text(answers.read_text() + line + "\n")
+    with refusal(code, "answers.jsonl:9", kind=FileError):
+        take(project, grader, answers)
+    assert grades(project) == [] and find_jobs(project) == []
 
 
 PAIRS = 8
@@ -383,6 +349,13 @@ def carry_on(project: Project, grader: Grader, rounds: int = 30) -> int:
     raise AssertionError("it does not end")
 
 
+def send_all(project: Project, grader: Grader, scope: Scope = EVERYTHING, most: int = 3, **caps: Any) -> Job:
+    """Send batches, advance them until none is waiting, and return their job."""
+    start(project, grader, scope, most, **caps)
+    carry_on(project, grader)
+    return find_jobs(project)[0]
+
+
 def ratings(project: Project, grader: Grader) -> list[tuple[Any, ...]]:
     return project.rows(
         "SELECT question_text_key, passage_text_key, rating, raw FROM grades JOIN graders USING (grader_key)"
@@ -435,6 +408,28 @@ def test_price_tag_counts_thinking_and_cached_tokens(project: Project, server: E
     dear = grading.price_tag(project, many, 1)
     assert 0.5 * cheap.input_tokens < cheap.cached_tokens == dear.cached_tokens < cheap.input_tokens
     assert (dear.cost or 0) - (cheap.cost or 0) == pytest.approx(90 * cheap.cached_tokens / 1e6)
+
+
+def test_shared_prefixes_count_in_whole_blocks_above_a_minimum() -> None:
+    one, other = "a" * 400 + "b" * 400, "a" * 400 + "c" * 400
+    assert read_before([one, other], 16, 16) == pytest.approx(96 / 402)
+    assert read_before([one, other], 101, 16) == 0
+    assert read_before([one, one, one], 128, 128) == pytest.approx(2 * 128 / 603)
+    long = "x" * 4 * 1024
+    assert read_before([long, long]) == pytest.approx(1024 / 2050)
+    assert read_before([long]) == read_before([]) == 0
+
+
+@pytest.mark.parametrize(("prompt", "fence", "first"), [
+    ("self-rating", False, "question"),
+    ("self-rating", True, "question"),
+    ("self-rating-chat", False, "passage"),
+])  # fmt: skip
+def test_pairs_are_ordered_to_share_prompt_prefixes(prompt: str, fence: bool, first: str) -> None:
+    grader = rater(prompt=prompt, fence=fence)
+    ordered = grader.ordered([(2, 1), (1, 2), (2, 2), (1, 1)])  # type: ignore[attr-defined]
+    by_question = [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert ordered == (by_question if first == "question" else [(1, 1), (2, 1), (1, 2), (2, 2)])
 
 
 class Killed(BaseException):
@@ -521,9 +516,7 @@ def test_expired_calls_of_batches_stay_missing(project: Project, server: Endpoin
         return answer_call(seen)
 
     server.behave = unwell
-    start(project, grader)
-    carry_on(project, grader)
-    job = find_jobs(project)[0]
+    job = send_all(project, grader)
     planned = grading.make_plan(project, grader.spec, 1)
     # Done: 1 alone, 1 of 3 in batch 1, 1 in batch 3. Batch 2: one refused, one rate-limited, one cut off.
     assert (job.state, job.done, job.failed) == ("done", 3, 1)
@@ -534,8 +527,7 @@ def test_expired_calls_of_batches_stay_missing(project: Project, server: Endpoin
     reason = project.value("SELECT reason FROM failures WHERE job_key = ?", [job.key])
     assert reason == "HTTP 400: not this one"
     before = shelf.made.total()
-    start(project, grader, Scope(retry_failed=True))
-    carry_on(project, grader)
+    send_all(project, grader, Scope(retry_failed=True))
     assert grading.make_plan(project, grader.spec, 1).known == PAIRS
     # The parameters of the endpoint are known by now, so no call is sent alone.
     assert shelf.made.total() - before == 5 and len(server.seen) == 1
@@ -544,15 +536,11 @@ def test_expired_calls_of_batches_stay_missing(project: Project, server: Endpoin
 def test_calls_over_token_limit_are_sent_again(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = batch_rater(server)
     shelf.plans = [Plan(), Plan(fails="token_limit_exceeded")]
-    start(project, grader)
-    carry_on(project, grader)
-    assert find_jobs(project)[0].state == "done" and grading.make_plan(project, grader.spec, 1).known == PAIRS
+    assert send_all(project, grader).state == "done" and grading.make_plan(project, grader.spec, 1).known == PAIRS
     assert set(shelf.made.values()) == {1}
     hopeless = batch_rater(server)
     shelf.plans = [Plan(fails="token_limit_exceeded")] * 3
-    start(project, hopeless)
-    carry_on(project, hopeless)
-    job = find_jobs(project)[0]
+    job = send_all(project, hopeless)
     assert job.state == "failed" and "(token_limit_exceeded)" in job.message and "--batch-size" in job.message
     assert grading.make_plan(project, hopeless.spec, 1).to_grade == PAIRS - 1
 
@@ -560,10 +548,9 @@ def test_calls_over_token_limit_are_sent_again(project: Project, server: Endpoin
 def test_delayed_pairs_still_get_their_second_call(keyed: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = batch_rater(server, "answer", check="model")
     shelf.plans = [Plan(), Plan(fails="token_limit_exceeded")]
-    start(keyed, grader)
-    carry_on(keyed, grader)
+    job = send_all(keyed, grader)
     plan = grading.make_plan(keyed, grader.spec, 1)
-    assert (find_jobs(keyed)[0].state, plan.to_grade, plan.failed) == ("done", 0, 0) and len(shelf.batches) > 3
+    assert (job.state, plan.to_grade, plan.failed) == ("done", 0, 0) and len(shelf.batches) > 3
     assert set(shelf.made.values()) == {1}
 
 
@@ -608,15 +595,11 @@ def test_unsent_batches_are_dropped_and_caps_apply(project: Project, server: End
     assert find_jobs(project)[0].state == "cancelled" and not shelf.batches
     assert grading.make_plan(project, grader.spec, 1).to_grade == PAIRS - 1
     grader = batch_rater(server)
-    start(project, grader, max_calls=5)
-    carry_on(project, grader)
-    job = find_jobs(project)[0]
+    job = send_all(project, grader, max_calls=5)
     assert (job.state, job.done, job.calls) == ("stopped", 5, 5) and job.request["stopped"]
     assert job.message.removesuffix(billing_sentence(job.request.get("told"), job_usage(job))), "stop reason"
     money = batch_rater(server)
-    start(project, money, max_cost=0.4)
-    carry_on(project, money)
-    job = find_jobs(project)[0]
+    job = send_all(project, money, max_cost=0.4)
     assert job.state == "stopped" and 1 < job.done < PAIRS and 0 < (job.cost or 0) <= 0.4
 
 
@@ -649,11 +632,8 @@ def test_vanished_batches_and_answers_end_as_failed(project: Project, server: En
     shelf.states, shelf.plans = ("validating", "in_progress", "completed"), [Plan(), Plan(), Plan(expires_after=0)]
     start(project, grader, most=2)
     grading.advance_batches(project, grader, "ann")
-    shelf.away = 404
-    with refusal("batch-call-refused", "404", kind=GradingError):
-        grading.advance_batches(project, grader, "ann")
     # The first file of answers appears after the four files of calls, and is that of the second batch.
-    shelf.away, shelf.gone = 0, {"batch-1", "file-5"}
+    shelf.gone = {"batch-1", "file-5"}
     carry_on(project, grader)
     job = find_jobs(project)[0]
     states = [(batch.state, batch.code) for batch in grading.call_batches(project, job.key)]
@@ -687,8 +667,7 @@ def test_changed_endpoint_is_asked_about_its_fields_again(
     project: Project, server: EndpointServer, shelf: Shelf
 ) -> None:
     grader = batch_rater(server)
-    start(project, grader, Scope(limit=2))
-    carry_on(project, grader)
+    send_all(project, grader, Scope(limit=2))
 
     def stricter(seen: Seen) -> Reply:
         if "temperature" in seen.body:
@@ -696,11 +675,9 @@ def test_changed_endpoint_is_asked_about_its_fields_again(
         return answer_call(seen)
 
     server.behave = stricter
-    start(project, grader)
-    carry_on(project, grader)
+    send_all(project, grader)
     assert [(job.done, job.failed) for job in of(project, grader)] == [(0, 6), (2, 0)]
-    start(project, grader, Scope(retry_failed=True))
-    carry_on(project, grader)
+    send_all(project, grader, Scope(retry_failed=True))
     assert grading.make_plan(project, grader.spec, 1).known == PAIRS
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -59,72 +60,67 @@ def grader(project: Project) -> StoredGrader:
     return find_grader(project, SPEC.name)
 
 
-class TestCounting:
-    def test_only_pairs_in_the_bank_are_counted_by_reason(self, doubtful: Project) -> None:
-        assert grading.count_reasons(doubtful, grader(doubtful), "failed", 1) == [("off the scale", 1), ("refused", 1)]
-        assert grading.make_plan(doubtful, SPEC, 1).failed == 2
-        found = grading.count_reasons(doubtful, grader(doubtful), "defaulted", 1)
-        assert dict(found) == {DEFAULTS[1]: 1, DEFAULTS[0]: 1}
-        bank.save_version(doubtful, [replace(QUESTIONS[0], text="Reworded?")], "", "ann")
-        # The old wording is still a question of the other query, which has one of the two passages.
-        pairs = grading.doubtful_pairs(doubtful, grader(doubtful), "failed", 2)
-        assert [(pair.query_id, pair.passage_id) for pair in pairs] == [("q2", "p2")]
-        assert grading.make_plan(doubtful, SPEC, 2).failed == 1
+def test_failed_and_defaulted_pairs_are_counted_and_listed(doubtful: Project) -> None:
+    first, second = grading.doubtful_pairs(doubtful, grader(doubtful), "failed", 1)
+    assert (first.query_id, first.query, first.asked, first.passage_id) == (
+        "q1",
+        "query q1",
+        GraderInput("A?"),
+        "p1",
+    )
+    assert (first.passage, first.rating, first.reason) == ("text of p1", None, "off the scale")
+    assert (first.raw, first.attempts) == ("9", 2)
+    assert (second.passage_id, second.raw, second.attempts) == ("p2", None, 1)
+    pairs = grading.doubtful_pairs(doubtful, grader(doubtful), "defaulted", 1)
+    assert [(pair.asked.text, pair.rating, pair.raw) for pair in pairs] == [
+        ("B?", 1, "well, well"),
+        ("A fact", 0, "unanswerable"),
+    ]
+
+    def pages(**options: Any) -> list[str]:
+        listed = grading.doubtful_pairs(doubtful, grader(doubtful), "failed", 1, **options)
+        return [pair.passage_id for pair in listed]
+
+    assert pages(limit=1) + pages(limit=1, offset=1) == pages() == ["p1", "p2"]
+    assert pages(reason="refused") == ["p2"]
+    assert pages(offset=2) == []
+    # Only pairs in the bank are counted.
+    assert grading.count_reasons(doubtful, grader(doubtful), "failed", 1) == [("off the scale", 1), ("refused", 1)]
+    assert grading.make_plan(doubtful, SPEC, 1).failed == 2
+    found = grading.count_reasons(doubtful, grader(doubtful), "defaulted", 1)
+    assert dict(found) == {DEFAULTS[1]: 1, DEFAULTS[0]: 1}
+    bank.save_version(doubtful, [replace(QUESTIONS[0], text="Reworded?")], "", "ann")
+    # The old wording is still a question of the other query, which has one of the two passages.
+    pairs = grading.doubtful_pairs(doubtful, grader(doubtful), "failed", 2)
+    assert [(pair.query_id, pair.passage_id) for pair in pairs] == [("q2", "p2")]
+    assert grading.make_plan(doubtful, SPEC, 2).failed == 1
 
 
-class TestListing:
-    def test_failed_and_defaulted_pairs_are_listed_in_pages(self, doubtful: Project) -> None:
-        first, second = grading.doubtful_pairs(doubtful, grader(doubtful), "failed", 1)
-        assert (first.query_id, first.query, first.asked, first.passage_id) == (
-            "q1",
-            "query q1",
-            GraderInput("A?"),
-            "p1",
-        )
-        assert (first.passage, first.rating, first.reason) == ("text of p1", None, "off the scale")
-        assert (first.raw, first.attempts) == ("9", 2)
-        assert (second.passage_id, second.raw, second.attempts) == ("p2", None, 1)
-        pairs = grading.doubtful_pairs(doubtful, grader(doubtful), "defaulted", 1)
-        assert [(pair.asked.text, pair.rating, pair.raw) for pair in pairs] == [
-            ("B?", 1, "well, well"),
-            ("A fact", 0, "unanswerable"),
-        ]
-
-        def pages(**options: int | str) -> list[str]:
-            return [p.passage_id for p in grading.doubtful_pairs(doubtful, grader(doubtful), "failed", 1, **options)]  # type: ignore[arg-type]
-
-        assert pages(limit=1) + pages(limit=1, offset=1) == pages() == ["p1", "p2"]
-        assert pages(reason="refused") == ["p2"]
-        assert pages(offset=2) == []
+def test_only_failed_pairs_are_sent(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")], {}, {"one": {"q1": ["p1", "p2"]}})
+    first = HashGrader(failing=[("A?", "text of p2")])
+    grading.run_job(project, first, grading.Request(grading.Scope(limit=3)), "ann")
+    again = HashGrader()
+    final = grading.run_job(project, again, grading.Request(grading.Scope(only_failed=True)), "ann")
+    assert again.asked == [("A?", "text of p2")]
+    assert (final.total, final.graded, final.failed) == (1, 1, 0)
+    assert grading.make_plan(project, again.spec, 1).to_grade == 1
+    # No pair of the commands' own grader has failed.
+    path = str(project.path)
+    project.close()
+    done = CliRunner().invoke(cli, ["plan", "--project", path, "--only-failed", "--json"])
+    assert json.loads(done.stdout)["to_grade"] == 0
+    done = CliRunner().invoke(cli, ["grade", "--project", path, "--only-failed", "--json"])
+    assert json.loads(done.stdout)["graded"] == 0
 
 
-class TestRetrying:
-    def test_only_failed_pairs_are_sent(self, project: Project) -> None:
-        fill(project, [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")], {}, {"one": {"q1": ["p1", "p2"]}})
-        first = HashGrader(failing=[("A?", "text of p2")])
-        grading.run_job(project, first, grading.Request(grading.Scope(limit=3)), "ann")
-        again = HashGrader()
-        final = grading.run_job(project, again, grading.Request(grading.Scope(only_failed=True)), "ann")
-        assert again.asked == [("A?", "text of p2")]
-        assert (final.total, final.graded, final.failed) == (1, 1, 0)
-        assert grading.make_plan(project, again.spec, 1).to_grade == 1
-
-    def test_only_failed_pairs_are_planned_and_recorded_as_such(self, doubtful: Project) -> None:
-        plan = grading.make_plan(doubtful, SPEC, 1, grading.Scope(only_failed=True))
-        assert (plan.failed, plan.to_grade) == (2, 2)
-        assert sum(map(len, pairs_to_grade(doubtful, SPEC, 1, grading.Scope(only_failed=True)))) == 2
-        assert grading.make_plan(doubtful, SPEC, 1, grading.Scope(("q2",), only_failed=True)).to_grade == 1
-        grading.run_job(doubtful, HashGrader(), grading.Request(grading.Scope(only_failed=True)), "ann")
-        assert json.loads(doubtful.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))["only_failed"]
-
-    def test_commands_have_an_only_failed_option(self, project: Project) -> None:
-        fill(project, [Question("q1/a", "q1", "A?")], {}, {"one": {"q1": ["p1", "p2"]}})
-        path = str(project.path)
-        project.close()
-        done = CliRunner().invoke(cli, ["plan", "--project", path, "--only-failed", "--json"])
-        assert json.loads(done.stdout)["to_grade"] == 0
-        done = CliRunner().invoke(cli, ["grade", "--project", path, "--only-failed", "--json"])
-        assert json.loads(done.stdout)["graded"] == 0
+def test_only_failed_pairs_are_planned_and_recorded_as_such(doubtful: Project) -> None:
+    plan = grading.make_plan(doubtful, SPEC, 1, grading.Scope(only_failed=True))
+    assert (plan.failed, plan.to_grade) == (2, 2)
+    assert sum(map(len, pairs_to_grade(doubtful, SPEC, 1, grading.Scope(only_failed=True)))) == 2
+    assert grading.make_plan(doubtful, SPEC, 1, grading.Scope(("q2",), only_failed=True)).to_grade == 1
+    grading.run_job(doubtful, HashGrader(), grading.Request(grading.Scope(only_failed=True)), "ann")
+    assert json.loads(doubtful.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))["only_failed"]
 
 
 class TestSkippedQuestions:

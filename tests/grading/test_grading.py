@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -98,6 +99,14 @@ def plan(project: Project, **options) -> grading.Plan:
     return grading.make_plan(project, HashGrader().spec, bank.latest_version(project), grading.Scope(**options))
 
 
+def asked(project: Project, request: grading.Request | None = None, **scope: Any) -> list[tuple[str, str]]:
+    """Run a job to its end, and return the pairs that it asked for."""
+    grader = HashGrader()
+    final = grading.run_job(project, grader, request or grading.Request(grading.Scope(**scope)), "ann")
+    assert (final.state, final.total, final.graded) == ("done", len(grader.asked), len(grader.asked))
+    return grader.asked
+
+
 def needed(questions: Sequence[Question] = QUESTIONS) -> set[tuple[str, str]]:
     return {(q.text or "", f"text of {p}") for q in questions for p in RUNS["one"][q.query_id]}
 
@@ -109,45 +118,44 @@ def test_every_pair_is_graded_once_even_with_a_second_job(filled: Project):
     final = grading.run_job(filled, grader, grading.Request(), "ann", reports.append)
     assert (final.state, final.total, final.graded, final.failed) == ("done", PAIRS, PAIRS, 0)
     assert len(grader.asked) == PAIRS
+    # Questions of a passage are asked consecutively.
+    passages = [passage for _, passage in grader.asked[:6]]
+    assert passages == [f"text of {p}" for p in ("p1", "p1", "p2", "p2", "p3", "p3")]
     assert known(filled) == {pair: rating_of(*pair) for pair in needed()}
     assert plan(filled) == grading.Plan(needed=PAIRS, known=PAIRS, failed=0, to_grade=0, without_text=0)
     assert [r.done for r in reports] == sorted(r.done for r in reports)
     assert reports[-1] == final
-    again = HashGrader()
-    assert grading.run_job(filled, again, grading.Request(), "ann").state == "done"
-    assert again.asked == []
+    assert asked(filled) == []
     assert [(job.state, job.total, job.done, job.author) for job in find_jobs(filled)] == [
         ("done", 0, 0, "ann"),
         ("done", PAIRS, PAIRS, "ann"),
     ]
 
 
-def test_questions_of_a_passage_are_asked_consecutively(filled: Project):
-    grader = HashGrader()
-    grading.run_job(filled, grader, grading.Request(), "ann")
-    passages = [passage for _, passage in grader.asked[:6]]
-    assert passages == [f"text of {p}" for p in ("p1", "p1", "p2", "p2", "p3", "p3")]
-
-
-def test_only_the_named_queries_are_graded(filled: Project):
-    assert plan(filled, queries=["q2"]).needed == 2
-    grader = HashGrader()
-    grading.run_job(filled, grader, grading.Request(grading.Scope(queries=("q2",))), "ann")
-    assert set(grader.asked) == needed(QUESTIONS[2:])
-    assert plan(filled, queries=["q1"]).to_grade == 6
-
-
 def test_next_job_grades_exactly_the_rest_of_a_cancelled_job(filled: Project):
-    control = Control()
-    first = HashGrader(before=lambda number: control.cancel() if number == 2 else None)
-    final = grading.run_job(filled, first, grading.Request(), "ann", control=control)
-    assert (final.state, final.graded) == ("cancelled", 3)
+    reached, go_on = threading.Event(), threading.Event()
+
+    def before(number: int) -> None:
+        if number == 2:
+            reached.set()
+            assert go_on.wait(30)
+
+    first = HashGrader(before=before)
+    job = grading.start_job(filled, first, grading.Request(), "ann")
+    assert reached.wait(30)
+    job.control.cancel()
+    go_on.set()
+    assert job.wait(30)
+    assert (job.progress.state, job.progress.graded) == ("cancelled", 3)
     assert set(known(filled)) == set(first.asked)
-    second = HashGrader()
-    assert grading.run_job(filled, second, grading.Request(), "ann").state == "done"
-    assert len(second.asked) == PAIRS - 3
-    assert set(first.asked) | set(second.asked) == needed()
+    second = asked(filled)
+    assert len(second) == PAIRS - 3
+    assert set(first.asked) | set(second) == needed()
     assert [job.state for job in find_jobs(filled)] == ["done", "cancelled"]
+    unknown = grading.start_job(filled, HashGrader(), grading.Request(bank_version=7), "ann")
+    assert unknown.wait(30)
+    assert unknown.progress.state == "failed"
+    assert mentions(unknown.progress.message, "7")
 
 
 @pytest.mark.parametrize(
@@ -166,9 +174,7 @@ def test_grader_error_ends_its_job_as_failed(filled: Project, error: Exception, 
     assert (type(error).__name__ in final.message) == fault and "7 GB" not in final.message
     assert set(known(filled)) == set(broken.asked)
     assert [(job.state, job.message, job.done) for job in find_jobs(filled)] == [("failed", final.message, 5)]
-    rest = HashGrader()
-    grading.run_job(filled, rest, grading.Request(), "ann")
-    assert len(rest.asked) == PAIRS - 5
+    assert len(asked(filled)) == PAIRS - 5
 
 
 def test_failed_pairs_are_retried_only_on_request(filled: Project):
@@ -179,13 +185,11 @@ def test_failed_pairs_are_retried_only_on_request(filled: Project):
     assert filled.rows("SELECT DISTINCT reason, raw FROM failures") == [("no number in the answer", "no idea")]
     assert plan(filled) == grading.Plan(needed=PAIRS, known=PAIRS - 2, failed=2, to_grade=0, without_text=0)
     assert plan(filled, retry_failed=True).to_grade == 2
-    quiet = HashGrader(failing)
-    grading.run_job(filled, quiet, grading.Request(), "ann")
-    assert quiet.asked == []
+    assert asked(filled) == []
     retried = HashGrader(failing[:1])
     final = grading.run_job(filled, retried, grading.Request(grading.Scope(retry_failed=True)), "ann")
     assert (set(retried.asked), final.graded, final.failed) == (set(failing), 1, 1)
-    grading.run_job(filled, HashGrader(), grading.Request(grading.Scope(retry_failed=True)), "ann")
+    assert asked(filled, retry_failed=True) == failing[:1]
     assert known(filled) == {pair: rating_of(*pair) for pair in needed()}
     assert plan(filled, retry_failed=True) == grading.Plan(PAIRS, PAIRS, 0, 0, 0)
 
@@ -209,15 +213,14 @@ def test_top_limits_grading_to_the_top_of_each_run(project: Project):
     assert plan(project, top=1).needed == plan(project, top=1).to_grade == 2 * 2 + 2
     assert plan(project, top=1, queries=("q1",)).to_grade == 4
     assert plan(project, top=2).to_grade == plan(project).to_grade == PAIRS
-    grader = HashGrader()
-    assert grading.price_tag(project, grader, 1, grading.Scope(top=1)).pairs == 6
-    grading.run_job(project, grader, grading.Request(grading.Scope(top=1)), "ann")
-    assert {(question, passage[-2:]) for question, passage in grader.asked} == {
+    assert grading.price_tag(project, HashGrader(), 1, grading.Scope(top=1)).pairs == 6
+    first = asked(project, top=1)
+    assert {(question, passage[-2:]) for question, passage in first} == {
         ("A?", "p1"), ("B?", "p1"), ("A?", "p3"), ("B?", "p3"), ("C?", "p3"), ("C?", "p4")
     }  # fmt: skip
     assert json.loads(project.value("SELECT request FROM jobs"))["top"] == 1
-    grading.run_job(project, grader, grading.Request(), "ann")
-    assert len(grader.asked) == len(set(grader.asked)) == PAIRS
+    both = first + asked(project)
+    assert len(both) == len(set(both)) == PAIRS
 
 
 def test_invalid_top_or_bank_version_is_refused_before_the_job(filled: Project) -> None:
@@ -265,17 +268,12 @@ def test_only_rewording_a_question_needs_new_grades(filled: Project):
     assert plan(filled).to_grade == 0
     bank.save_version(filled, [replace(weighed[0], active=False)], "retire", "ann")
     assert (plan(filled).to_grade, plan(filled).needed) == (0, PAIRS - 3)
-    grader = HashGrader()
-    grading.run_job(filled, grader, grading.Request(bank_version=2), "ann")
-    assert set(grader.asked) == needed([reworded])
+    assert set(asked(filled, grading.Request(bank_version=2))) == needed([reworded])
 
 
 def trial(project: Project, *questions: Question) -> list[tuple[str, str]]:
-    """Run a trial of questions, check that all pairs are graded, and return them."""
-    grader = HashGrader()
-    final = grading.run_job(project, grader, grading.Request(trial=questions), "ann")
-    assert (final.state, final.total, final.graded) == ("done", len(grader.asked), len(grader.asked))
-    return grader.asked
+    """Run a trial of questions, and return the pairs that it asked for."""
+    return asked(project, grading.Request(trial=questions))
 
 
 def test_trial_grades_exactly_the_missing_pairs_of_a_draft(filled: Project):
@@ -285,8 +283,8 @@ def test_trial_grades_exactly_the_missing_pairs_of_a_draft(filled: Project):
     edits = drafted_edits(filled, "ann")
     assert changes(filled, "EXAM-Cover", Policy(), edits).to_grade == 3
     before = bank.list_questions(filled)
-    asked = trial(filled, drafted, *QUESTIONS[1:])
-    assert sorted(asked) == sorted(needed([replace(drafted, text="A, that is?")]))
+    tried = trial(filled, drafted, *QUESTIONS[1:])
+    assert sorted(tried) == sorted(needed([replace(drafted, text="A, that is?")]))
     assert (bank.list_questions(filled), bank.latest_version(filled)) == (before, 1)
     assert plan(filled).needed == PAIRS
     assert changes(filled, "EXAM-Cover", Policy(), edits).to_grade == 0
@@ -313,26 +311,6 @@ def test_job_records_calls_that_gave_no_grade(filled: Project):
     assert (job.calls, job.input_tokens) == (final.usage.calls, final.usage.input_tokens) == (2, 180)
 
 
-def test_trials_and_bank_jobs_reuse_each_others_grades(filled: Project):
-    control = Control()
-    first = HashGrader(before=lambda number: control.cancel())
-    reworded = replace(QUESTIONS[0], text="A, that is?")
-    request = grading.Request(trial=(reworded,))
-    assert grading.run_job(filled, first, request, "ann", control=control).state == "cancelled"
-    bank.save_version(filled, [reworded], "reword", "ann")
-    assert plan(filled).to_grade == PAIRS - 1
-    rest = HashGrader()
-    grading.run_job(filled, rest, grading.Request(grading.Scope(limit=1)), "ann")
-    assert set(trial(filled, reworded)) == needed([reworded]) - set(first.asked) - set(rest.asked)
-
-
-def test_trial_grades_wording_shared_by_queries_once(filled: Project):
-    same = [Question("q1/same", "q1", "Same?"), Question("q1/twin", "q1", "Same?"), Question("q2/same", "q2", "Same?")]
-    asked = trial(filled, *same)
-    assert len(asked) == len(set(asked)) == 4
-    assert set(asked) == needed(same)
-
-
 def test_trial_skips_ungradable_questions_and_never_grades_the_bank(filled: Project):
     unfit = [
         Question("q1/off", "q1", "Off?", active=False),
@@ -352,17 +330,21 @@ def test_trial_skips_ungradable_questions_and_never_grades_the_bank(filled: Proj
 
 def test_wording_shared_by_questions_is_graded_once(filled: Project):
     bank.save_version(filled, [Question("q1/again", "q1", "A?"), Question("q2/a", "q2", "A?")], "the same", "ann")
-    grader = HashGrader()
-    grading.run_job(filled, grader, grading.Request(), "ann")
-    assert len(grader.asked) == len(set(grader.asked)) == PAIRS + 1
+    graded = asked(filled)
+    assert len(graded) == len(set(graded)) == PAIRS + 1
+    same = [Question("q1/same", "q1", "Same?"), Question("q1/twin", "q1", "Same?"), Question("q2/same", "q2", "Same?")]
+    tried = trial(filled, *same)
+    assert len(tried) == len(set(tried)) == 4
+    assert set(tried) == needed(same)
 
 
-def test_limit_caps_the_number_of_graded_pairs(filled: Project):
+def test_queries_and_a_limit_choose_the_graded_pairs(filled: Project):
+    assert plan(filled, queries=["q2"]).needed == 2
+    assert set(asked(filled, queries=("q2",))) == needed(QUESTIONS[2:])
+    assert plan(filled, queries=["q1"]).to_grade == 6
     assert plan(filled, limit=3).to_grade == 3
-    for asked, graded in ((3, 3), (3, 6), (2, 8)):
-        grader = HashGrader()
-        grading.run_job(filled, grader, grading.Request(grading.Scope(limit=3)), "ann")
-        assert (len(grader.asked), len(known(filled))) == (asked, graded)
+    for new, graded in ((3, 5), (3, 8)):
+        assert (len(asked(filled, limit=3)), len(known(filled))) == (new, graded)
 
 
 def test_second_job_is_refused_while_the_first_is_running(filled: Project, monkeypatch: pytest.MonkeyPatch):
@@ -389,27 +371,6 @@ def test_second_job_is_refused_while_the_first_is_running(filled: Project, monke
     assert after.wait(30)
     assert after.progress.state == "done"
     assert after.progress.total == 0
-
-
-def test_background_job_can_be_cancelled_and_reports_start_errors(filled: Project) -> None:
-    reached, go_on = threading.Event(), threading.Event()
-
-    def before(number: int) -> None:
-        if number == 2:
-            reached.set()
-            assert go_on.wait(30)
-
-    job = grading.start_job(filled, HashGrader(before=before), grading.Request(), "ann")
-    assert reached.wait(30)
-    job.control.cancel()
-    go_on.set()
-    assert job.wait(30)
-    assert (job.progress.state, job.progress.graded) == ("cancelled", 3)
-    assert len(known(filled)) == 3
-    job = grading.start_job(filled, HashGrader(), grading.Request(bank_version=7), "ann")
-    assert job.wait(30)
-    assert job.progress.state == "failed"
-    assert mentions(job.progress.message, "7")
 
 
 KILLED = """
@@ -457,47 +418,38 @@ def test_next_job_grades_exactly_the_rest_of_a_killed_process(tmp_path: Path):
     kept = known(project)
     assert len(kept) == 5
     assert plan(project).to_grade == PAIRS - 5
-    rest = HashGrader()
-    assert grading.run_job(project, rest, grading.Request(), "ann").state == "done"
-    assert set(rest.asked) == needed() - set(kept)
+    assert set(asked(project)) == needed() - set(kept)
     assert known(project) == {pair: rating_of(*pair) for pair in needed()}
     assert close_interrupted(project) == 0
     project.close()
 
 
-class TestJudgedSample:
-    def put(self, project: Project) -> None:
-        asked = [Question(f"q{q}/a", f"q{q}", f"What of q{q}?") for q in range(3)]
-        runs = {"one": {f"q{q}": [f"q{q}p{n}" for n in range(8)] for q in (0, 1, 2, 3)}}
-        fill(project, asked, {}, runs)
-        # Most passages are not relevant, and a query without questions is judged, too.
-        values = {(f"q{q}", f"q{q}p{n}"): 2 if n == 0 else int(n == 1) for q in range(4) for n in range(8)}
-        judge(project, values)
-
-    def test_judged_sample_is_balanced_and_graded_alone(self, project: Project) -> None:
-        self.put(project)
-        found = grading.judged_sample(project, HashGrader().spec, "assessors", 6)
-        assert Counter(value for _, _, value in found) == {0: 2, 1: 2, 2: 2}
-        assert {query for query, _, _ in found} <= {"q0", "q1", "q2"}
-        assert all(len({query for query, _, value in found if value == level}) == 2 for level in range(3))
-        assert grading.judged_sample(project, HashGrader().spec, "assessors", 6) == found
-        assert len(grading.judged_sample(project, HashGrader().spec, "assessors", 100)) == 24
-        found = grading.judged_sample(project, HashGrader().spec, "assessors", 5)
-        grader = HashGrader()
-        scope = grading.Scope(passages=tuple((query, passage) for query, passage, _ in found))
-        assert grading.run_job(project, grader, grading.Request(scope), "ann").graded == 5
-        asked = {(question.split()[-1].rstrip("?"), passage.split()[-1]) for question, passage in grader.asked}
-        assert asked == {(query, passage) for query, passage, _ in found}
-        assert grading.make_plan(project, grader.spec, 1, scope).to_grade == 0
-
-    def test_command_plans_the_judged_sample(self, project: Project) -> None:
-        self.put(project)
-        path = project.path
-        project.close()
-        words = ["grade", "--project", str(path), "--judged", "5", "--dry-run", "--json"]
-        done = CliRunner().invoke(cli.cli, words)
-        assert done.exit_code == 0, done.output
-        assert json.loads(done.stdout)["to_grade"] == 5
+def test_judged_sample_is_balanced_and_graded_alone(project: Project) -> None:
+    bank_of_three = [Question(f"q{q}/a", f"q{q}", f"What of q{q}?") for q in range(3)]
+    runs = {"one": {f"q{q}": [f"q{q}p{n}" for n in range(8)] for q in (0, 1, 2, 3)}}
+    fill(project, bank_of_three, {}, runs)
+    # Most passages are not relevant, and a query without questions is judged, too.
+    values = {(f"q{q}", f"q{q}p{n}"): 2 if n == 0 else int(n == 1) for q in range(4) for n in range(8)}
+    judge(project, values)
+    found = grading.judged_sample(project, HashGrader().spec, "assessors", 6)
+    assert Counter(value for _, _, value in found) == {0: 2, 1: 2, 2: 2}
+    assert {query for query, _, _ in found} <= {"q0", "q1", "q2"}
+    assert all(len({query for query, _, value in found if value == level}) == 2 for level in range(3))
+    assert grading.judged_sample(project, HashGrader().spec, "assessors", 6) == found
+    assert len(grading.judged_sample(project, HashGrader().spec, "assessors", 100)) == 24
+    found = grading.judged_sample(project, HashGrader().spec, "assessors", 5)
+    passages = tuple((query, passage) for query, passage, _ in found)
+    graded = asked(project, passages=passages)
+    assert len(graded) == 5
+    places = {(question.split()[-1].rstrip("?"), passage.split()[-1]) for question, passage in graded}
+    assert places == set(passages)
+    assert plan(project, passages=passages).to_grade == 0
+    path = project.path
+    project.close()
+    words = ["grade", "--project", str(path), "--judged", "5", "--dry-run", "--json"]
+    done = CliRunner().invoke(cli.cli, words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["to_grade"] == 5
 
 
 QUERIES = ("q1", "q1/s", "q2", "q3")

@@ -100,24 +100,6 @@ def test_model_change_stops_the_job_until_renewed(
     assert find_grader(filled, renewed.spec.name).grades == 72
 
 
-def test_drift_alarm_of_the_watch_command_is_noted_with_leaderboards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], server: EndpointServer
-) -> None:
-    exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)
-    settings = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
-    assert exam("grade", *settings)[0] == 0
-    assert printed(exam("graders", "drift", "--json")) == {"graders": []}
-    state = printed(exam("graders", "watch", "Self-rating (m)", "--json"))
-    assert (state["pairs"], state["changed"], state["alarm"]) == (54, 0, None)
-    assert printed(exam("graders", "drift", "--json")) == {"graders": [state]}
-    board = ("leaderboard", "--grader", "Self-rating (m)", "--measure", "nDCG@5")
-    quiet = exam(*board)[2]
-    server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
-    state = printed(exam("graders", "watch", "Self-rating (m)", "--json"))
-    assert state["alarm"] and state["checks"][0]["changed"] == 10
-    assert exam(*board)[2].startswith(quiet.splitlines()[0]) and mentions(exam(*board)[2], "Self-rating (m) changed")
-
-
 def test_random_noise_raises_no_alarm_but_a_changed_model_does(filled: Project, server: EndpointServer) -> None:
     dice, change = random.Random(3), 0
 
@@ -196,14 +178,24 @@ def test_successful_injections_count_as_flips_not_as_grades(filled: Project, ser
     assert mentions(robustness_note(list(rates.values())), "padded 100%")
 
 
-def test_probe_command_result_is_noted_with_leaderboards(
+def test_results_of_watch_and_probe_commands_are_noted_with_leaderboards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], server: EndpointServer
 ) -> None:
     exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)
-    server.behave = gullible
     settings = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
     assert exam("grade", *settings)[0] == 0
+    assert printed(exam("graders", "drift", "--json")) == {"graders": []}
+    state = printed(exam("graders", "watch", "Self-rating (m)", "--json"))
+    assert (state["pairs"], state["changed"], state["alarm"]) == (54, 0, None)
+    assert printed(exam("graders", "drift", "--json")) == {"graders": [state]}
+    board = ("leaderboard", "--grader", "Self-rating (m)", "--measure", "nDCG@5")
+    quiet = exam(*board)[2]
+    server.behave = gullible
     found = printed(exam("graders", "probe", "Self-rating (m)", "--pairs", "3", "--json"))
     assert printed(exam("graders", "card", "Self-rating (m)", "--json"))["card"]["stale"] == []
     assert {one["change"]: one["share"] for one in found["changes"]}[FOOLED[0]] == 1
-    assert mentions(exam("leaderboard", "--grader", "Self-rating (m)", "--measure", "nDCG@5")[2], "100%")
+    assert mentions(exam(*board)[2], "100%")
+    server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
+    state = printed(exam("graders", "watch", "Self-rating (m)", "--json"))
+    assert state["alarm"] and state["checks"][0]["changed"] == 10
+    assert exam(*board)[2].startswith(quiet.splitlines()[0]) and mentions(exam(*board)[2], "Self-rating (m) changed")
