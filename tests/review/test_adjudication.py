@@ -136,9 +136,12 @@ def test_assessors_see_values_of_others_only_after_decision(project: Project, na
     assert not [one for one in find_overrides(handle) if one.author == "bob"]
 
 
-def test_values_are_hidden_by_name_without_sign_in(project: Project) -> None:
+def test_values_are_hidden_by_name_and_in_settled_cases(project: Project) -> None:
     assert SECRET not in seen(project.seen_by("ann")) and SECRET in seen(project.seen_by("zoe"))
     assert SECRET in seen(project)
+    case = Case("ratings of ann", "ratings of bob", "q1", "p1", "q1/a", 4, 5)
+    settle_by_comment(as_(project, "olga"), case, "both", "olga")
+    assert "ratings of bob" not in record_csv(as_(project, "ann")) and "ratings of bob" in record_csv(project)
 
 
 def test_values_count_only_once_decided(project: Project) -> None:
@@ -258,12 +261,6 @@ def test_second_pair_judges_other_passages_of_same_query(project: Project) -> No
     assert "cat on three" in seen(cat) + repr(find_overrides(bob)) and SECRET not in seen(ann)
     assert set(standing(as_(project, "olga"))) == {JUDGED, RATED, ("q1", "p2", None)}
     decline_double(bob, "q1", "bob")
-
-
-def test_settled_case_between_people_hides_their_values(project: Project) -> None:
-    case = Case("ratings of ann", "ratings of bob", "q1", "p1", "q1/a", 4, 5)
-    settle_by_comment(as_(project, "olga"), case, "both", "olga")
-    assert "ratings of bob" not in record_csv(as_(project, "ann")) and "ratings of bob" in record_csv(project)
 
 
 def test_agreement_covers_passages_with_values_of_two_people(project: Project) -> None:

@@ -8,7 +8,6 @@ import itertools
 import json
 import math
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pytest
 from hypothesis import given, strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from exam_workbench import bank, cli
+from exam_workbench import bank
 from exam_workbench.labels import Policy, add_override, find_overrides, withdraw_by_key
 from exam_workbench.measures import (
     CrossTable,
@@ -49,8 +48,9 @@ from exam_workbench.review._disagreements.label_agreement import Pair
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
-from tests.made.projects import fill, filled_project, grade, judge, read_project
+from tests.made.projects import SPEC, fill, filled_project, grade, judge, read_project
 from tests.made.refusals import refusal
+from tests.made.shell import Run, printed
 
 SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
 NUGGETS = "flan-t5-large · NuggetSelfRatedPrompt"
@@ -74,10 +74,7 @@ def test_kappa_matches_exam_plus_plus_table() -> None:
     assert [level.value for level in per_level(table).values()] == [pytest.approx(kappa)] * 2
 
 
-two_sides = st.lists(st.tuples(st.integers(-2, 5), st.integers(-2, 5)), min_size=1, max_size=60)
-
-
-@given(two_sides)
+@given(st.lists(st.tuples(st.integers(-2, 5), st.integers(-2, 5)), min_size=1, max_size=60))
 def test_kappa_matches_scikit_learn_with_nan_as_undefined(pairs: list[tuple[int, int]]) -> None:
     left, right = zip(*pairs, strict=True)
     table = cross_table(left, right, range(5, -3, -1), range(-2, 6))
@@ -93,11 +90,7 @@ def test_kappa_matches_scikit_learn_with_nan_as_undefined(pairs: list[tuple[int,
             theirs = cohen_kappa_score(left, right, labels=range(-2, 6), weights=weights)
             assert ours.value == pytest.approx(theirs, abs=1e-12)
             assert ours.undefined is None
-
-
-@given(two_sides)
-def test_level_kappa_compares_one_value_with_the_rest(pairs: list[tuple[int, int]]) -> None:
-    left, right = zip(*pairs, strict=True)
+    # The kappa of a level compares one value with the rest.
     scale = range(5, -3, -1)
     for value, level in per_level(cross_table(left, right, scale, scale)).items():
         said = [a == value for a in left]
@@ -137,16 +130,12 @@ def test_alpha_matches_krippendorffs_example(level, expected: float) -> None:
     assert found == pytest.approx(expected, abs=5e-4)
 
 
-def test_units_with_one_rating_do_not_change_alpha() -> None:
+def test_alpha_skips_single_ratings_and_needs_pairs_and_variation() -> None:
     more = np.vstack([OBSERVERS.T, [[5, nan, nan, nan], [nan] * 4]])
     assert krippendorff_alpha(more, "ordinal") == krippendorff_alpha(OBSERVERS.T, "ordinal")
-
-
-@pytest.mark.parametrize("values", [[[nan, nan]], [[1, nan], [nan, 2]], [[3, 3], [3, 3]]])
-def test_alpha_is_undefined_without_pairs_or_variation(values: list[list[float]]) -> None:
-    found = krippendorff_alpha(np.array(values), "interval")
-    assert found.value is None
-    assert found.undefined
+    for values in ([[nan, nan]], [[1, nan], [nan, 2]], [[3, 3], [3, 3]]):
+        found = krippendorff_alpha(np.array(values), "interval")
+        assert found.value is None and found.undefined
 
 
 # --- matching values --------------------------------------------------------------------------------------------
@@ -155,6 +144,7 @@ def test_alpha_is_undefined_without_pairs_or_variation(values: list[list[float]]
 def test_labels_match_judgments_as_in_the_papers() -> None:
     assert match_scales(RATINGS, (3, 2, 1, 0)) == {5: (3,), 4: (3,), 3: (2,), 2: (2,), 1: (2,), 0: (0,)}
     assert match_scales(RATINGS, (1, 0, -2)) == {5: (1,), 4: (1,), 3: (0, -2), 2: (0, -2), 1: (0, -2), 0: (0, -2)}
+    assert match_scales((2, 1, 0), (0, -1)) == {2: (), 1: (), 0: (0, -1)}
 
 
 @given(st.integers(1, 6), st.integers(1, 6))
@@ -166,10 +156,6 @@ def test_matching_of_scales_is_symmetric(top: int, other: int) -> None:
     assert 0 in there[0]
     if top == other:
         assert there == {value: (value,) for value in one}
-
-
-def test_positive_labels_match_nothing_without_relevant_values() -> None:
-    assert match_scales((2, 1, 0), (0, -1)) == {2: (), 1: (), 0: (0, -1)}
 
 
 # --- merging ----------------------------------------------------------------------------------------------------
@@ -254,12 +240,16 @@ def test_merged_tables_match_rubrics(dl23, reference, min_answers, name) -> None
     assert rows == plain
 
 
-def test_binary_table_matches_rubrics_strict_table(dl23, reference) -> None:
+def test_binary_and_transposed_tables_match_rubrics(dl23, reference) -> None:
     found = side_agreement(dl23, Labels(Policy(grader=SELF_RATED)), Judgments(threshold=2))
     expected = reference["1", "STRICT"]
     ours = _rows(table_latex(found.merged))
     assert [row[0] for row in ours] == ["4--5", "0--3"]
     assert [row[1:] for row in ours] == [row[1:] for row in expected]
+    found = side_agreement(dl23, Judgments(), Labels(Policy(grader=SELF_RATED)))
+    assert (str(found.left), str(found.right)) == ("judgments", f"labels of {SELF_RATED}")
+    # With judgments as rows, the same cells are boxed: 3 matches 5 and 4.
+    assert _rows(table_latex(found))[0][1][:3] == [r"\fbox{185}", r"\fbox{392}", "22"]
 
 
 def test_each_cell_lists_its_passages(dl23) -> None:
@@ -300,26 +290,20 @@ def test_worst_disagreements_of_either_side_come_first(dl23) -> None:
     assert len(too_low) + len(too_high) == len(found)
 
 
-def test_query_tables_add_up_to_full_table(dl23) -> None:
+def test_query_tables_add_up_and_two_graders_are_compared(dl23) -> None:
     sides = Labels(Policy(grader=SELF_RATED)), Judgments()
     queries = [query for (query,) in dl23.rows("SELECT query_id FROM queries")]
     parts = [side_agreement(dl23, *sides, queries=[query]) for query in queries]
     whole = side_agreement(dl23, *sides)
     assert sum(part.table.counts for part in parts).tolist() == whole.table.counts.tolist()
     assert side_agreement(dl23, *sides, queries=queries).kappa == whole.kappa
-
-
-def test_two_graders_are_compared_on_passages_both_labelled(dl23) -> None:
+    # Two graders are compared on the passages that both labelled.
     found = side_agreement(dl23, machine_labels(Policy(grader=SELF_RATED)), machine_labels(Policy(grader=NUGGETS)))
     assert (found.table.rows, found.table.columns) == (RATINGS, RATINGS)
     missing = 7263 - side_agreement(dl23, Labels(Policy(grader=NUGGETS)), Judgments()).n
     assert (found.n, found.left_only, found.right_only) == (7263 - missing, missing, 0)
-    assert (
-        side_agreement(
-            dl23, machine_labels(Policy(grader=SELF_RATED)), machine_labels(Policy(), SELF_RATED)
-        ).kappa.value
-        == 1.0
-    )
+    same = side_agreement(dl23, machine_labels(Policy(grader=SELF_RATED)), machine_labels(Policy(), SELF_RATED))
+    assert same.kappa.value == 1.0
 
 
 # --- small projects ---------------------------------------------------------------------------------------------
@@ -347,17 +331,13 @@ def test_pairs_missing_on_one_side_are_counted_not_zero(small: Project) -> None:
     only = side_agreement(small, Labels(Policy()), Judgments(), queries=["another"])
     assert (only.n, only.left_only, only.right_only) == (0, 0, 0)
     assert only.kappa.value is None
-
-
-def test_new_grades_show_at_once(own: Project) -> None:
-    side_agreement(own, Labels(Policy()), Judgments())
-    grade(own, {("A?", "p5"): 4})
-    assert side_agreement(own, Labels(Policy()), Judgments()).n == 3
-
-
-def test_table_depends_on_policy(small: Project) -> None:
     mean = side_agreement(small, Labels(Policy(label="mean")), Judgments())
     assert mean.table.row_totals == [0, 1, 0, 0, 1, 0]
+    header, *rows = csv.reader(io.StringIO(table_csv(found)))
+    assert header == ["label", "2", "0", "total", "kappa"]
+    assert rows[0] == ["5", "1", "0", "1", "1.0"]
+    assert rows[1] == ["4", "0", "0", "0", ""]
+    assert [row[0] for row in csv.reader(io.StringIO(table_csv(found.merged)))] == ["label", "4–5", "0–3"]
 
 
 def test_overrides_count_in_labels_but_not_between_graders(own: Project) -> None:
@@ -365,15 +345,13 @@ def test_overrides_count_in_labels_but_not_between_graders(own: Project) -> None
     add_override(own, "q1/a", "p2", 5, "It says so.", "Ann")
     assert side_agreement(own, Labels(Policy()), Judgments()).table.counts[0, 1] == 1
     assert side_agreement(own, Labels(Policy(overrides=False)), Judgments()).table.counts[0, 1] == 0
-    found = side_agreement(own, machine_labels(Policy(grader="test grader")), machine_labels(Policy(), "other grader"))
-    assert [(row.pair.left, row.pair.right) for row in list_disagreements(own, *_machines(), cell=([1], [3])).rows] == [
-        (1, 3)
-    ]
-    assert found.n == 1
-
-
-def _machines() -> tuple[Labels, Labels]:
-    return machine_labels(Policy(grader="test grader")), machine_labels(Policy(grader="other grader"))
+    machines = machine_labels(Policy(grader="test grader")), machine_labels(Policy(), "other grader")
+    listed = list_disagreements(own, *machines, cell=([1], [3])).rows
+    assert [(row.pair.left, row.pair.right) for row in listed] == [(1, 3)]
+    assert side_agreement(own, *machines).n == 1
+    # New grades show at once.
+    grade(own, {("A?", "p5"): 4})
+    assert side_agreement(own, Labels(Policy()), Judgments()).n == 3
 
 
 def test_grader_and_person_are_compared_by_rating(own: Project) -> None:
@@ -416,18 +394,11 @@ def test_people_are_compared_on_latest_ratings_in_force(own: Project) -> None:
     assert found.table.counts[1, 1] == 1
     assert found.kappa.value is None
     assert people(own) == ["Ann", "Bob"]
-
-
-def test_rating_of_older_wording_is_not_compared(own: Project) -> None:
-    add_override(own, "q1/a", "p1", 4, "So it is.", "Ann")
+    # Ratings of an older wording are not compared.
     bank.save_version(own, [Question("q1/a", "q1", "A, reworded?")], "clearer", "Ann")
-    assert side_agreement(own, Labels(Policy()), Person("Ann")).n == 0
+    assert side_agreement(own, Labels(Policy()), Person("Ann")).n == 1
     before = side_agreement(own, Labels(Policy(bank_version=1)), Person("Ann"))
-    assert before.n == 1
-
-
-def test_incomparable_sides_are_refused(own: Project) -> None:
-    add_override(own, "q1/a", "p1", 4, "So it is.", "Ann")
+    assert before.n == 2
     with refusal("person-without-ratings", "Ann"):
         side_agreement(own, Labels(Policy()), Person("nobody"))
     with refusal("sides-not-comparable"):
@@ -436,32 +407,13 @@ def test_incomparable_sides_are_refused(own: Project) -> None:
         side_agreement(own, Labels(Policy()), Judgments("NIST"))
 
 
-def test_kappa_of_constant_judgments_is_zero_or_undefined(own: Project) -> None:
+def test_constant_judgments_and_names_of_sources_are_handled(own: Project) -> None:
     judge(own, {("q1", "p1"): 0, ("q1", "p2"): 0}, "strict")
     assert side_agreement(own, Labels(Policy()), Judgments("strict")).kappa.value == 0.0
     alone = side_agreement(own, Judgments("strict"), Judgments("strict"))
     assert alone.kappa.value is None
     assert "same value" in str(alone.kappa.undefined)
     assert judgment_sources(own) == ["assessors", "strict"]
-
-
-def test_csv_has_row_per_label_and_empty_undefined_kappas(small: Project) -> None:
-    found = side_agreement(small, Labels(Policy()), Judgments())
-    header, *rows = csv.reader(io.StringIO(table_csv(found)))
-    assert header == ["label", "2", "0", "total", "kappa"]
-    assert rows[0] == ["5", "1", "0", "1", "1.0"]
-    assert rows[1] == ["4", "0", "0", "0", ""]
-    assert [row[0] for row in csv.reader(io.StringIO(table_csv(found.merged)))] == ["label", "4–5", "0–3"]
-
-
-def test_unnamed_source_is_called_judgments(dl23) -> None:
-    found = side_agreement(dl23, Judgments(), Labels(Policy(grader=SELF_RATED)))
-    assert (str(found.left), str(found.right)) == ("judgments", f"labels of {SELF_RATED}")
-    # With judgments as rows, the same cells are boxed: 3 matches 5 and 4.
-    assert _rows(table_latex(found))[0][1][:3] == [r"\fbox{185}", r"\fbox{392}", "22"]
-
-
-def test_latex_table_escapes_names(own: Project) -> None:
     judge(own, {("q1", "p1"): 1, ("q1", "p2"): -1}, "A & B_1")
     found = table_latex(side_agreement(own, Labels(Policy()), Judgments("A & B_1")).merged)
     assert r"Judgments of A \& B\_1" in found
@@ -471,81 +423,54 @@ def test_latex_table_escapes_names(own: Project) -> None:
 # --- the command ------------------------------------------------------------------------------------------------
 
 
-def _exam(monkeypatch, capsys, project: Project, *arguments: str) -> tuple[int, str, str]:
-    project.close()
-    monkeypatch.setattr(sys, "argv", ["exam", *arguments, "--project", str(project.path)])
-    capsys.readouterr()
-    code: object = 0
-    try:
-        cli.main()
-    except SystemExit as stop:
-        code = stop.code or 0
-    printed = capsys.readouterr()
-    assert isinstance(code, int)
-    return code, printed.out, printed.err
+@pytest.fixture
+def exam(own: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.setenv("EXAM_PROJECT", str(own.path))
+    return Run(monkeypatch, capsys)
 
 
-def test_command_prints_agreement_as_json(own: Project, monkeypatch, capsys) -> None:
-    expected = side_agreement(own, Labels(Policy()), Judgments()).as_dict()
-    code, out, _ = _exam(monkeypatch, capsys, own, "agreement", "--json")
-    printed = json.loads(out)
-    assert code == 0
-    assert printed == json.loads(json.dumps(expected)) | {"tuned": False, "held_out": False}
-    assert {"table", "kappa", "weighted_kappa", "per_level"} <= set(printed)
-    assert printed["table"] == {
+def test_command_prints_agreement_as_json_table_or_file(own: Project, exam: Run) -> None:
+    grade(own, {("A?", "p1"): 1}, OTHER)
+    add_override(own, "q1/a", "p1", 5, "So it is.", "Ann")
+    expected = side_agreement(own, Labels(Policy(grader=SPEC.name)), Judgments()).as_dict()
+    own.close()
+    agreement = ("agreement", "--grader", SPEC.name)
+    told = printed(exam(*agreement, "--json"))
+    assert told == json.loads(json.dumps(expected)) | {"tuned": False, "held_out": False}
+    assert {"table", "kappa", "weighted_kappa", "per_level"} <= set(told)
+    assert told["table"] == {
         "rows": ["5", "4", "3", "2", "1", "0"],
         "columns": ["2", "0"],
         "counts": [[1, 0], [0, 0], [0, 0], [0, 0], [0, 1], [0, 0]],
     }
-    assert printed["per_level"]["4"] is None
-    assert printed["undefined"]["per_level 4"]
-    assert (printed["n"], printed["left_only"], printed["right_only"]) == (2, 1, 2)
-    code, out, _ = _exam(monkeypatch, capsys, own, "agreement", "--json", "--merged", "--min-rating", "1")
-    assert json.loads(out)["table"] == {"rows": ["1–5", "0"], "columns": ["2", "0"], "counts": [[1, 1], [0, 0]]}
-
-
-def test_command_prints_readable_table(own: Project, monkeypatch, capsys) -> None:
-    code, out, err = _exam(monkeypatch, capsys, own, "agreement", "--source", "assessors")
-    assert code == 0
-    assert out.splitlines()[2].split() == ["5", "1", "0", "1", "1.0000"]
-    assert "Cohen's kappa: " in out
-    assert re.findall(r"\d+", err)[:3] == ["2", "1", "2"]
-
-
-@pytest.mark.parametrize(("option", "start"), [("--latex", r"\begin{tabular}"), ("--csv", "label,2,0,total")])
-def test_command_prints_only_the_file_to_stdout(own, monkeypatch, capsys, option, start) -> None:
-    code, out, err = _exam(monkeypatch, capsys, own, "agreement", option)
-    assert (code, err) == (0, "")
-    assert out.startswith(start)
-
-
-def test_command_compares_with_graders_and_people(own: Project, monkeypatch, capsys) -> None:
-    grade(own, {("A?", "p1"): 1}, OTHER)
-    add_override(own, "q1/a", "p1", 4, "So it is.", "Ann")
-    arguments = ("agreement", "--json", "--grader", "test grader")
+    assert told["per_level"]["4"] is None and told["undefined"]["per_level 4"]
+    assert (told["n"], told["left_only"], told["right_only"]) == (2, 1, 2)
+    merged = printed(exam(*agreement, "--json", "--merged", "--min-rating", "1"))
+    assert merged["table"] == {"rows": ["1–5", "0"], "columns": ["2", "0"], "counts": [[1, 1], [0, 0]]}
     for option, name, left, right in (
         ("--against-grader", "other grader", "labels of test grader", "labels of other grader"),
         ("--against-person", "Ann", "ratings of test grader", "ratings of Ann"),
     ):
-        code, out, _ = _exam(monkeypatch, capsys, own, *arguments, option, name)
-        assert code == 0
-        found = json.loads(out)
+        found = printed(exam(*agreement, "--json", option, name))
         assert (found["left"], found["right"], found["n"]) == (left, right, 1)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
+    code, out, err = exam(*agreement, "--source", "assessors")
+    assert code == 0
+    assert out.splitlines()[2].split() == ["5", "1", "0", "1", "1.0000"]
+    assert "Cohen's kappa: " in out
+    assert re.findall(r"\d+", err)[:3] == ["2", "1", "2"]
+    for option, start in (("--latex", r"\begin{tabular}"), ("--csv", "label,2,0,total")):
+        code, out, err = exam(*agreement, option)
+        assert (code, err) == (0, "")
+        assert out.startswith(start)
+    for arguments in (
         ("--source", "nobody"),
         ("--against-grader", "nobody"),
         ("--against-person", "nobody"),
         ("--latex", "--csv"),
         ("--source", "assessors", "--against-grader", "test grader"),
-    ],
-)
-def test_command_refuses_invalid_options_in_one_line(own, monkeypatch, capsys, arguments) -> None:
-    code, out, err = _exam(monkeypatch, capsys, own, "agreement", *arguments)
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    ):
+        code, out, err = exam(*agreement, *arguments)
+        assert (code, out, len(err.splitlines())) == (2, "", 1), arguments
 
 
 def test_labels_can_be_compared_with_first_blind_judgments(own: Project) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -123,17 +122,18 @@ def test_effect_of_each_disagreement_matches_recomputation(
         assert check.kappa == (None if change is None else pytest.approx(change, abs=1e-12))
 
 
-def test_checks_are_ordered_by_swaps_then_shift(noisy: Project) -> None:
+def test_checks_are_ordered_by_swaps_then_shift_or_by_kappa(noisy: Project) -> None:
     checks = check_next(noisy, Labels(Policy()), Judgments("NIST"), "nDCG@10").checks
     assert [(-one.swaps, -one.shift) for one in checks] == sorted((-one.swaps, -one.shift) for one in checks)
     assert checks[0].swaps > 0
-
-
-def test_kappa_order_starts_with_largest_change(noisy: Project) -> None:
     checks = check_next(noisy, Labels(Policy()), Judgments("NIST"), "nDCG@10", "kappa").checks
     changes = [abs(one.kappa or 0) for one in checks]
     assert changes == pytest.approx(sorted(changes, reverse=True))
     assert changes[0] > 0
+    with refusal("not-a-label-measure", "EXAM-Cover"):
+        check_next(noisy, Labels(Policy()), Judgments("NIST"), "EXAM-Cover")
+    with refusal("not-a-label-measure"):
+        check_next(noisy, Labels(Policy()), Judgments("NIST"), "alpha_nDCG@10")
 
 
 def test_limited_checks_try_passages_that_runs_return(noisy: Project) -> None:
@@ -167,24 +167,11 @@ def test_queue_pages_follow_check_order(noisy: Project) -> None:
     assert pages[0].total == len(checks)
 
 
-def test_people_cannot_be_ranked_for_checks(noisy: Project, tmp_path: Path) -> None:
-    project = new_project(tmp_path / "people.duckdb")
-    fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 3}, {"r": {"q1": ["p1"]}})
-    add_override(project, "a", "p1", 5, "read it", "ann")
-    with refusal("person-without-leaderboard"):
-        check_next(project, Labels(Policy()), Person("ann"), "AP")
-    project.close()
-
-
-def test_question_measures_are_refused(noisy: Project) -> None:
-    with refusal("not-a-label-measure", "EXAM-Cover"):
-        check_next(noisy, Labels(Policy()), Judgments("NIST"), "EXAM-Cover")
-    with refusal("not-a-label-measure"):
-        check_next(noisy, Labels(Policy()), Judgments("NIST"), "alpha_nDCG@10")
-
-
-def test_project_without_runs_is_refused(project: Project) -> None:
+def test_people_and_projects_without_runs_are_refused(project: Project) -> None:
     fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 5}, {})
     judge(project, {("q1", "p1"): 0})
     with refusal("no-runs"):
         check_next(project, Labels(Policy()), Judgments(), "AP")
+    add_override(project, "a", "p1", 5, "read it", "ann")
+    with refusal("person-without-leaderboard"):
+        check_next(project, Labels(Policy()), Person("ann"), "AP")

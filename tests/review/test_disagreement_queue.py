@@ -28,6 +28,7 @@ from exam_workbench.review import (
     settle_by_override,
     side_agreement,
 )
+from exam_workbench.review._disagreements.settling import list_settlings
 from exam_workbench.store import Project
 from exam_workbench.study import diagnose_questions
 from exam_workbench.types import GraderSpec, Question
@@ -57,13 +58,9 @@ RATINGS = {
 }
 RUNS = {"one": {"q1": ["p1", "p2", "p3", "p4"], "q2": ["p5", "p6", "p7"]}, "two": {"q1": ["p4", "p2"], "q2": ["p6"]}}
 JUDGED = {
-    ("q1", "p1"): 0,
-    ("q1", "p2"): 2,
-    ("q1", "p3"): 0,
-    ("q1", "p4"): 3,
-    ("q2", "p5"): 3,
-    ("q2", "p6"): 1,
-    ("q2", "p7"): 3,
+    (query, f"p{number}"): value
+    for query, row in {"q1": {1: 0, 2: 2, 3: 0, 4: 3}, "q2": {5: 3, 6: 1, 7: 3}}.items()
+    for number, value in row.items()
 }
 LEFT, RIGHT = Labels(Policy()), Judgments()
 
@@ -78,20 +75,19 @@ small = read_project(fill_small)
 own = filled_project(fill_small)
 
 
-class TestOrder:
-    def test_pages_are_consecutive(self, small: Project) -> None:
+class TestPages:
+    def test_pages_are_consecutive_and_one_can_show_a_case_or_query(self, small: Project) -> None:
         everything = list_disagreements(small, LEFT, RIGHT).rows
         pages = [list_disagreements(small, LEFT, RIGHT, limit=2, offset=offset).rows for offset in (0, 2, 4)]
         assert [row for page in pages for row in page] == everything
-
-
-class TestPageOfCase:
-    def test_page_contains_the_case(self, small: Project) -> None:
-        everything = list_disagreements(small, LEFT, RIGHT).rows
         for at, row in enumerate(everything):
             found = list_disagreements(small, LEFT, RIGHT, limit=2, case=(row.pair.query_id, row.pair.passage_id, None))
             assert found.first == at - at % 2
             assert found.rows == everything[found.first : found.first + 2]
+        for query in ("q1", "q2"):
+            found = list_disagreements(small, LEFT, RIGHT, query_id=query)
+            assert [row.pair for row in found.rows] == [row.pair for row in everything if row.pair.query_id == query]
+            assert found.total == len(found.rows)
 
     def test_missing_case_gives_page_at_offset_or_last_page(self, small: Project) -> None:
         total = list_disagreements(small, LEFT, RIGHT).total
@@ -102,15 +98,6 @@ class TestPageOfCase:
         assert list_disagreements(small, LEFT, RIGHT, limit=2, query_id="nothing", case=gone).first == 0
 
 
-class TestOneQuery:
-    def test_only_pairs_of_the_query_are_listed_and_counted(self, small: Project) -> None:
-        everything = [row.pair for row in list_disagreements(small, LEFT, RIGHT).rows]
-        for query in ("q1", "q2"):
-            found = list_disagreements(small, LEFT, RIGHT, query_id=query)
-            assert [row.pair for row in found.rows] == [pair for pair in everything if pair.query_id == query]
-            assert found.total == len(found.rows)
-
-
 class TestOutcome:
     def test_predicted_outcome_matches_override(self, own: Project) -> None:
         pair = next(row.pair for row in list_disagreements(own, LEFT, RIGHT).rows if row.pair.passage_id == "p3")
@@ -118,20 +105,7 @@ class TestOutcome:
         assert (found.before, found.after, found.left, found.right, found.agrees) == (4, 0, 0, 0, True)
         add_override(own, "q1/b", "p3", 0, "no", "ann")
         assert "p3" not in [row.pair.passage_id for row in list_disagreements(own, LEFT, RIGHT).rows]
-
-    def test_other_question_that_gives_the_label_is_named(self, small: Project) -> None:
-        pair = next(row.pair for row in list_disagreements(small, LEFT, RIGHT).rows if row.pair.passage_id == "p1")
-        found = override_effect(small, LEFT, RIGHT, pair, Policy(), ["q1/a"], 0, "ann")
-        assert (found.after, found.agrees) == (4, False)
-        assert [(one.text, one.rating) for one in found.also] == [("What is B?", 4)]
-
-    def test_grader_without_overrides_is_unaffected(self, small: Project) -> None:
-        left = machine_labels(Policy())
-        pair = next(row.pair for row in list_disagreements(small, left, RIGHT).rows if row.pair.passage_id == "p3")
-        found = override_effect(small, left, RIGHT, pair, left.policy, ["q1/b"], 0, "ann")
-        assert (found.left, found.agrees) == (4, False)
-
-    def test_only_own_ratings_change_a_persons_side(self, own: Project) -> None:
+        # Only a person's own ratings change their side.
         for author, rating in (("ann", 5), ("bob", 0)):
             add_override(own, "q1/a", "p1", rating, "read it", author)
         left, right = Person("ann"), Person("bob")
@@ -139,20 +113,26 @@ class TestOutcome:
         assert override_effect(own, left, right, row.pair, Policy(), ["q1/a"], 0, "ann").agrees
         assert not override_effect(own, left, right, row.pair, Policy(), ["q1/a"], 0, "eve").agrees
 
+    def test_outcome_names_other_question_and_excludes_grader_alone(self, small: Project) -> None:
+        pair = next(row.pair for row in list_disagreements(small, LEFT, RIGHT).rows if row.pair.passage_id == "p1")
+        found = override_effect(small, LEFT, RIGHT, pair, Policy(), ["q1/a"], 0, "ann")
+        assert (found.after, found.agrees) == (4, False)
+        assert [(one.text, one.rating) for one in found.also] == [("What is B?", 4)]
+        left = machine_labels(Policy())
+        pair = next(row.pair for row in list_disagreements(small, left, RIGHT).rows if row.pair.passage_id == "p3")
+        found = override_effect(small, left, RIGHT, pair, left.policy, ["q1/b"], 0, "ann")
+        assert (found.left, found.agrees) == (4, False)
+
 
 class TestCells:
-    def test_cell_lists_agreeing_and_disagreeing_pairs(self, small: Project) -> None:
+    def test_cells_list_labelled_pairs(self, small: Project) -> None:
         for row, column in ((5, 0), (5, 3), (2, 1)):
             found = list_disagreements(small, LEFT, RIGHT, cell=([row], [column]))
             assert {(one.pair.left, one.pair.right) for one in found.rows} == {(row, column)}
             table = side_agreement(small, LEFT, RIGHT).table
             assert found.total == table.counts[list(table.rows).index(row), list(table.columns).index(column)] > 0
-
-    def test_merged_cell_has_several_values(self, small: Project) -> None:
         found = list_disagreements(small, LEFT, RIGHT, cell=([5, 4], [0]))
         assert [row.pair.passage_id for row in found.rows] == ["p1", "p3"]
-
-    def test_unlabelled_passage_is_in_no_cell(self, small: Project) -> None:
         found = list_disagreements(small, LEFT, RIGHT, cell=(range(6), range(4)))
         assert found.total == 6
         assert "p7" not in [row.pair.passage_id for row in found.rows]
@@ -163,34 +143,26 @@ class TestQuestionsBehindLabel:
         rows = list_disagreements(project, Labels(policy), RIGHT, cell=(range(6), range(4))).rows
         return {row.pair.passage_id: [(one.text, one.rating) for one in row.left_from] for row in rows}
 
-    def test_label_comes_from_best_rated_positive_question(self, small: Project) -> None:
+    def test_best_rated_positive_questions_give_the_label(self, small: Project) -> None:
         given = self.giving(small, Policy())
         assert given["p1"] == [("What is A?", 5)]
         assert given["p3"] == [("What is B?", 4)]
-
-    def test_support_rule_names_both_questions(self, small: Project) -> None:
         assert self.giving(small, Policy(label="support:2"))["p1"] == [("What is A?", 5), ("What is B?", 4)]
-
-    def test_mean_names_no_question(self, small: Project) -> None:
         assert set(map(len, self.giving(small, Policy(label="mean")).values())) == {0}
 
     def test_override_can_give_the_label(self, own: Project) -> None:
         add_override(own, "q1/b", "p4", 4, "read it", "ann")
         assert self.giving(own, Policy())["p4"] == [("What is B?", 4)]
 
-    def test_each_grader_names_its_own_question(self, own: Project) -> None:
+    def test_other_graders_name_their_own_question_or_none(self, own: Project) -> None:
         grade(own, {("What is B?", "p1"): 3}, GraderSpec("other", "self-rating", "another"))
         sides = machine_labels(Policy(), SPEC.name), machine_labels(Policy(), "other")
         (row,) = list_disagreements(own, *sides).rows
         assert [one.text for one in row.left_from] == ["What is A?"]
         assert [(one.text, one.rating) for one in row.right_from] == [("What is B?", 3)]
-
-    def test_direct_grader_names_no_question(self, own: Project) -> None:
-        grade(own, {}, GraderSpec("direct", "direct", "m", max_rating=3))
-        query = own.rows("SELECT text FROM queries WHERE query_id = 'q1'")[0][0]
         with own.transaction() as cursor:
-            cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), ?, NULL)", [query])
-        grade(own, {(query, "p1"): 3}, GraderSpec("direct", "direct", "m", max_rating=3))
+            bank.question_text_key(cursor, "query q1")
+        grade(own, {("query q1", "p1"): 3}, GraderSpec("direct", "direct", "m", max_rating=3))
         (row,) = list_disagreements(own, Labels(Policy(grader="direct")), RIGHT).rows
         assert (row.pair.left, row.left_from) == (3, ())
 
@@ -213,22 +185,15 @@ class TestGaps:
         assert {one.passage_id for one in left_out} == expected_uncovered
         assert total == len(expected_uncovered) > 0
 
-    def test_ungraded_passage_does_not_count_as_uncovered(self, small: Project) -> None:
-        assert "p7" not in [one.passage_id for one in list_uncovered(small, Policy(), "assessors")[1]]
-
-    def test_most_relevant_passage_comes_first_with_best_rating(self, small: Project) -> None:
+    def test_gaps_have_ratings_and_pages_without_ungraded_passages(self, small: Project) -> None:
         _, listed = list_uncovered(small, Policy(), "assessors")
         assert [(one.passage_id, one.judgment, one.best) for one in listed] == [
             ("p4", 3, 1),
             ("p2", 2, 3),
             ("p6", 1, 2),
         ]
-
-    def test_pages_keep_the_total(self, small: Project) -> None:
         total, second = list_uncovered(small, Policy(), "assessors", limit=1, offset=1)
         assert (total, [one.passage_id for one in second]) == (3, ["p2"])
-
-    def test_unknown_source_is_refused(self, small: Project) -> None:
         with refusal("unknown-source", "nobody"):
             list_strays(small, Policy(), "nobody")
 
@@ -253,12 +218,8 @@ def test_matching_does_not_depend_on_judgments_given_so_far(project: Project) ->
     assert list_disagreements(project, left, right).total == 0
     judging.judge_passage(project, "q1", "p2", 3, "ann")
     assert list_disagreements(project, left, right).total == 0
-
-
-def test_source_without_judgments_has_no_disagreements(project: Project) -> None:
-    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3}, {"s": {"q1": ["p1"]}})
     judge(project, {}, "other")
-    assert list_disagreements(project, Labels(Policy()), Judgments("other")).total == 0
+    assert list_disagreements(project, left, Judgments("other")).total == 0
 
 
 @pytest.fixture
@@ -270,7 +231,7 @@ def answered(project: Project) -> Project:
     return project
 
 
-def test_withdrawn_override_reopens_case_despite_older_override(answered: Project) -> None:
+def test_withdrawn_or_stale_override_reopens_case(answered: Project) -> None:
     left, right = Labels(Policy()), Judgments()
     case = case_of(answered, left, right, list_disagreements(answered, left, right).rows[0].pair)
     add_override(answered, "q1/a", "p1", 5, "fine", "bob")
@@ -278,12 +239,8 @@ def test_withdrawn_override_reopens_case_despite_older_override(answered: Projec
     assert list_disagreements(answered, left, right).total == 0
     withdraw_by_key(answered, key, "ann")
     assert list_labels(answered, basis(answered, Policy()))["label"].tolist() == [5, 0]
+    assert [one.settled for one in list_settlings(answered)] == [False]
     assert list_disagreements(answered, left, right).total == 1
-
-
-def test_stale_override_reopens_case_if_sides_disagree(answered: Project) -> None:
-    left, right = Labels(Policy()), Judgments()
-    case = case_of(answered, left, right, list_disagreements(answered, left, right).rows[0].pair)
     settle_by_override(answered, case, ["q1/a"], 0, "no answer", "ann")
     bank.save_version(answered, [Question("q1/a", "q1", "What now?")], "reword", "ann")
     grade(answered, {("What now?", "p1"): 5, ("What now?", "p2"): 0})

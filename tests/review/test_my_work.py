@@ -54,7 +54,7 @@ def test_next_step_follows_pending_work(project: Project) -> None:
     assert (one.judged, one.pooled, one.questions, one.done) == (2, 2, 1, False)
 
 
-def test_unassigned_assessor_gets_all_queries_with_done_ones_last(project: Project) -> None:
+def test_queries_are_done_per_assessor_with_done_ones_last(project: Project) -> None:
     mark_done(project, "q1", True, "tom")
     assert [(one.query_id, one.done) for one in my_work(project, "tom", None, None)] == [("q2", False), ("q1", True)]
     judging.judge_passage(project, "q1", "p1", 1, "tom")
@@ -65,9 +65,7 @@ def test_unassigned_assessor_gets_all_queries_with_done_ones_last(project: Proje
         ("lea", 0, 1, 0),
         ("tom", 1, 2, 1),
     ]
-
-
-def test_only_own_queries_can_be_marked_done(project: Project) -> None:
+    # Only own queries can be marked done.
     lea = project.acting_as("lea@x.org")
     mark_done(lea, "q1", True, "lea")
     with refusal("query-not-assigned", "q2", "lea", kind=NotAllowed):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from exam_workbench import bank
-from exam_workbench.bank import put_grader
+from exam_workbench.bank import put_grader, question_text_key
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import (
     Policy,
@@ -50,16 +50,13 @@ A = Question("q1/a", "q1", "What is A?", weight=2.0)
 B = Question("q1/b", "q1", "What is B?")
 AVOID = Question("q1/x", "q1", "Is it an advertisement?", weight=-1.0)
 D = Question("q2/d", "q2", "What is D?")
-RATINGS = {
-    ("What is A?", "p1"): 5,
-    ("What is B?", "p1"): 2,
-    ("Is it an advertisement?", "p1"): 5,
-    ("What is A?", "p2"): 1,
-    ("What is B?", "p2"): None,
-    ("What is A?", "p3"): 3,
-    ("What is B?", "p3"): 3,
-    ("What is D?", "p4"): 4,
+ROWS = {
+    "What is A?": {"p1": 5, "p2": 1, "p3": 3},
+    "What is B?": {"p1": 2, "p2": None, "p3": 3},
+    "Is it an advertisement?": {"p1": 5},
+    "What is D?": {"p4": 4},
 }
+RATINGS = {(question, passage): rating for question, row in ROWS.items() for passage, rating in row.items()}
 RUNS = {
     "x": {"q1": ["p1", "p2", "p3"], "q2": ["p4", "p5"]},
     "y": {"q1": ["p3", "p2", "p1"], "q2": ["p5", "p4"]},
@@ -118,9 +115,6 @@ class TestFinding:
     def test_filter_lists_matching_passages(self, pool: Project, filters: dict[str, Any], passages: list[str]) -> None:
         assert found(pool, **filters) == passages
 
-    def test_disagreement_depends_on_min_rating(self, pool: Project) -> None:
-        assert found(pool, Policy(min_rating=3), source="assessors", flagged=True) == ["p1", "p4"]
-
     def test_labels_match_qrels_under_any_rule(self, pool: Project) -> None:
         for rule in ("max", "support:2", "mean"):
             policy = Policy(label=rule)
@@ -129,6 +123,7 @@ class TestFinding:
             assert {(r.query_id, r.passage_id): r.label for r in listed if r.label is not None} == {
                 (query, passage): label for query, labels in qrels.items() for passage, label in labels.items()
             }
+        assert found(pool, Policy(min_rating=3), source="assessors", flagged=True) == ["p1", "p4"]
 
     def test_override_is_found_and_counts_in_label(self, graded: Project) -> None:
         add_override(graded, "q1/b", "p2", 4, "it does", "ann")
@@ -137,44 +132,27 @@ class TestFinding:
         assert found(graded, state="failed") == []
         assert found(graded, Policy(overrides=False), overridden=True) == []
 
-    def test_passages_unjudged_by_assessor_can_be_listed(self, graded: Project) -> None:
-        assess(graded, "q1", "p2", 1, "ann")
-        assert found(graded, unjudged_by="assessor: ann") == ["p1", "p3", "p4", "p5"]
-
-    def test_double_assigned_passages_can_be_listed(self, graded: Project) -> None:
+    def test_unjudged_and_double_assigned_passages_can_be_listed(self, graded: Project) -> None:
         assert found(graded, assigned_to="ann") == []
         assign_double(graded, "q1", "olga", ["ann", "bob"], passages=["p2", "p3"])
         assert found(graded, assigned_to="ann") == found(graded, assigned_to="bob") == ["p2", "p3"]
         assert found(graded, assigned_to="cat") == []
         assess(graded, "q1", "p2", 1, "ann")
+        assert found(graded, unjudged_by="assessor: ann") == ["p1", "p3", "p4", "p5"]
         assert found(graded, assigned_to="ann", unjudged_by="assessor: ann") == ["p3"]
         (one,) = (one for one in my_work(graded, "ann", None, None) if one.query_id == "q1")
         assert (one.sampled, one.sampled_left, one.next_step.only) == (2, 1, "assigned")
         assert mentions(one.next_step.said, "1")
 
-    def test_ungraded_project_lists_its_pool(self, project: Project) -> None:
-        fill(project, [A], {}, RUNS)
-        rows = search_passages(project, None, Filters(query_id="q1"), 2).rows
-        assert [(r.passage_id, r.label) for r in rows] == [("p1", None), ("p2", None)]
-
-    def test_pages_are_limited_and_total_counts_all(self, pool: Project) -> None:
+    def test_pages_are_limited_and_opened_passages_have_neighbours(self, pool: Project) -> None:
         pages = [search_passages(pool, Policy(), Filters(), 2, page) for page in (1, 2, 3, 99)]
         assert [[r.passage_id for r in page.rows] for page in pages] == [["p1", "p2"], ["p3", "p4"], ["p5"], ["p5"]]
         assert {page.total for page in pages} == {5}
         assert [page.page for page in pages] == [1, 2, 3, 3]
-
-    def test_list_opens_at_open_passage_with_neighbours(self, pool: Project) -> None:
         here = search_passages(pool, Policy(), Filters(), 2, opened=("q1", "p3"))
         assert (here.page, places(here)) == (2, ("p2", "p3", "p4"))
-
-    def test_filtered_out_passage_still_has_neighbours(self, pool: Project) -> None:
-        assert places(search_passages(pool, Policy(), Filters(state="complete"), 2, opened=("q1", "p3"))) == (
-            "p1",
-            None,
-            "p4",
-        )
-
-    def test_query_link_leads_to_its_first_passage(self, pool: Project) -> None:
+        filtered = search_passages(pool, Policy(), Filters(state="complete"), 2, opened=("q1", "p3"))
+        assert places(filtered) == ("p1", None, "p4")
         assert places(search_passages(pool, Policy(), Filters(), 2, opened=("q2", None))) == ("p3", None, "p4")
         assert places(search_passages(pool, Policy(), Filters(), 2, opened=("gone", "p1"))) == (None, None, "p1")
 
@@ -187,6 +165,7 @@ class TestFinding:
             refresh_pool(cursor)
         listed = search_passages(project, None, Filters(), 9).rows
         assert [row.passage_id for row in listed] == ["p1", "p2", "p3", "p4"]
+        assert {row.label for row in listed} == {None}
         assert where_to_begin(project, None, Filters()) == ("q1", "p2")
         assert where_to_begin(project, None, Filters(), "q2") == ("q2", "p4")
         assert where_to_begin(project, None, Filters(query_id="q2"), "gone") == ("q2", "p4")
@@ -199,7 +178,7 @@ def places(page: SearchPage) -> tuple[str | None, ...]:
 
 
 class TestReading:
-    def test_reading_shows_ratings_judgments_and_ranks(self, pool: Project) -> None:
+    def test_reading_shows_ratings_states_judgments_and_ranks(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q1", "p1")
         assert (desk.text, desk.label, desk.usable, desk.needed) == ("text of p1", 5, 2, 2)
         assert [(one.number, one.question.text, one.rating, one.gives_label) for one in desk.asked] == [
@@ -209,12 +188,14 @@ class TestReading:
         ]
         assert desk.judgments == [("assessors", 0)]
         assert desk.ranks == [("x", 1), ("y", 3), ("z", None)]
-
-    def test_graded_failed_and_ungraded_are_three_states(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q1", "p2")
         assert [one.said[SPEC.name].status for one in desk.asked] == ["graded", "failed", "ungraded"]
         assert [one.rating for one in desk.asked] == [1, None, None]
         assert (desk.label, desk.usable, desk.needed) == (1, 1, 2)
+        desk = read_passage(pool, Policy(), "q2", "p1")
+        assert (desk.pooled, desk.label) == (False, None)
+        with refusal("unknown-passage", "q1", "p99"):
+            read_passage(pool, Policy(), "q1", "p99")
 
     def test_grader_result_includes_raw_output_and_failure_reason(self, graded: Project) -> None:
         keys = dict(graded.rows("SELECT text, text_key FROM question_texts"))
@@ -235,13 +216,8 @@ class TestReading:
         spec = GraderSpec("checker", "answer", "m", parameters={"reads": ["answer_key"]})
         fill(project, [keyed, B], {}, RUNS)
         with project.transaction() as cursor:
-            text = cursor.execute(
-                "INSERT INTO question_texts VALUES (nextval('keys'), ?, NULL) RETURNING text_key",
-                [spec.asked_text(keyed)],
-            ).fetchall()[0][0]
-        ((passage,),) = project.rows("SELECT text_key FROM passages WHERE passage_id = 'p1'")
-        with project.transaction() as cursor:
-            add_outcomes(cursor, put_grader(cursor, spec), [(text, passage, Grade(5, answer="the letter"))], 0)
+            question_text_key(cursor, spec.asked_text(keyed))
+        grade(project, {(spec.asked_text(keyed), "p1"): 5}, spec)
         desk = read_passage(project, Policy(grader="checker"), "q1", "p1")
         assert [(one.rating, one.counts, list(one.said)) for one in desk.asked] == [
             (5, True, ["checker"]),
@@ -253,13 +229,8 @@ class TestReading:
     def test_direct_grader_is_asked_about_the_query(self, graded: Project) -> None:
         spec = GraderSpec("direct judge", "direct", "m", max_rating=2)
         with graded.transaction() as cursor:
-            text = cursor.execute(
-                "INSERT INTO question_texts VALUES (nextval('keys'), 'query q1', NULL) RETURNING text_key"
-            )
-            key = text.fetchall()[0][0]
-        ((passage,),) = graded.rows("SELECT text_key FROM passages WHERE passage_id = 'p1'")
-        with graded.transaction() as cursor:
-            add_outcomes(cursor, put_grader(cursor, spec), [(key, passage, Grade(2))], 0)
+            question_text_key(cursor, "query q1")
+        grade(graded, {("query q1", "p1"): 2}, spec)
         desk = read_passage(graded, Policy(grader="direct judge"), "q1", "p1", ["direct judge", SPEC.name])
         assert [(one.number, one.rating, list(one.said)) for one in desk.asked] == [
             (0, 2, ["direct judge"]),
@@ -280,10 +251,6 @@ class TestReading:
         assert first.override is None
         assert [one.wording for one in first.stale] == ["What is A?"]
 
-    def test_passage_outside_pool_has_no_label(self, pool: Project) -> None:
-        desk = read_passage(pool, Policy(), "q2", "p1")
-        assert (desk.pooled, desk.label) == (False, None)
-
     def test_passage_without_text_can_be_read(self, graded: Project) -> None:
         with graded.transaction() as cursor:
             stage_rankings(cursor, {"w": [Ranked("q1", "unseen", 1, 1.0)]})
@@ -291,10 +258,6 @@ class TestReading:
             refresh_pool(cursor)
         desk = read_passage(graded, Policy(), "q1", "unseen")
         assert (desk.text, desk.label, desk.pooled) == (None, None, True)
-
-    def test_unknown_passage_is_refused(self, pool: Project) -> None:
-        with refusal("unknown-passage", "q1", "p99"):
-            read_passage(pool, Policy(), "q1", "p99")
 
 
 class TestOrder:
@@ -307,15 +270,13 @@ class TestOrder:
         ]
         failed = strongest_first(read_passage(graded, Policy(), "q1", "p2").asked)
         assert [one.question.question_id for one in failed] == ["q1/a", "q1/b", "q1/x"]
-
-    def test_override_reorders_questions(self, graded: Project) -> None:
         add_override(graded, "q1/a", "p1", 0, "no", "ann")
         asked = strongest_first(read_passage(graded, Policy(), "q1", "p1").asked)
         assert [one.question.question_id for one in asked] == ["q1/b", "q1/x", "q1/a"]
 
 
 class TestOverriding:
-    def test_predicted_effect_matches_override(self, graded: Project) -> None:
+    def test_predicted_effect_matches_one_and_several_overrides(self, graded: Project) -> None:
         for measure in ("nDCG@10", "EXAM-Cover", "alpha_nDCG@10", "AP"):
             foretold = ratings_effect(graded, measure, Policy(), "p1", {"q1/a": (5, 0)}, "assessors")
             assert foretold.before.scores == leaderboard(graded, measure, with_ungraded=True).scores
@@ -326,26 +287,18 @@ class TestOverriding:
             assert foretold.systems
             assert foretold.shift is not None
             withdraw_by_key(graded, key, "ann")
-
-    def test_predicted_effect_matches_several_overrides(self, graded: Project) -> None:
-        for measure in ("nDCG@10", "EXAM-Cover"):
             foretold = ratings_effect(graded, measure, Policy(), "p1", {"q1/a": (5, 0), "q1/b": (2, 1)}, "assessors")
             keys = override_all(graded, "p1", {"q1/a": 0, "q1/b": 1}, "no", "ann")
             assert foretold.after.scores == pytest.approx(leaderboard(graded, measure, with_ungraded=True).scores)
             assert (foretold.label_before, foretold.label_after) == (5, 1)
             withdraw_all(graded, keys, "ann")
 
-    def test_label_with_several_overrides_is_predicted(self, pool: Project) -> None:
+    def test_label_with_overrides_is_predicted(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q1", "p1")
         assert label_with(pool, Policy(), desk, {"q1/a": 0, "q1/b": 1}) == 1
         assert label_with(pool, Policy(), desk, {"q1/a": None, "q1/b": None}) is None
-
-    def test_label_with_one_override_is_predicted(self, pool: Project) -> None:
-        desk = read_passage(pool, Policy(), "q1", "p1")
         assert [label_with(pool, Policy(), desk, {"q1/a": rating}) for rating in (0, 3, None)] == [2, 3, 2]
         assert label_with(pool, Policy(label="mean"), desk, {"q1/b": 5}) == 5
-
-    def test_rating_without_label_change_moves_no_system(self, pool: Project) -> None:
         effect = ratings_effect(pool, "nDCG@10", Policy(), "p1", {"q1/b": (2, 3)})
         assert (effect.label_before, effect.label_after, effect.systems, effect.shift) == (5, 5, [], None)
 
@@ -366,19 +319,6 @@ class TestOverriding:
             ("ann", 5, 2),
         ]
         assert [labels for _, *labels in override_labels(graded, Policy(overrides=False))] == [[1, 1], [5, 5]]
-
-    def test_override_hidden_by_newer_one_makes_no_difference(self, graded: Project) -> None:
-        add_override(graded, "q1/a", "p1", 0, "no", "ann")
-        add_override(graded, "q1/a", "p1", 3, "partly", "bob")
-        assert [labels for _, *labels in override_labels(graded, Policy())] == [[2, 3], [3, 3]]
-
-    def test_stale_override_has_no_effect(self, graded: Project) -> None:
-        add_override(graded, "q1/a", "p1", 0, "no", "ann")
-        new = replace(A, text="What is A, exactly?")
-        bank.save_version(graded, [new], "reworded", "ann")
-        grade(graded, {("What is A, exactly?", "p1"): 4})
-        ((one, without, now),) = override_labels(graded, Policy())
-        assert (one.stale, without, now) == (True, 4, 4)
 
 
 class TestMarking:
@@ -402,9 +342,7 @@ class TestMarking:
     def test_answer_is_found_in_passage(self, text: str, answer: str | None, marked: str | None) -> None:
         span = find_answer(text, answer)
         assert (text[slice(*span)] if span else None) == marked
-
-    def test_answer_is_found_as_whole_word_only(self) -> None:
-        assert find_answer("the start of art", "art") == (13, 16)
+        assert text != "the start of art" or span == (13, 16), "only whole words count"
 
     def test_marks_may_overlap_and_nest(self) -> None:
         pieces = cut_segments("abcdef", [(0, 4), (2, 6), (2, 4)])

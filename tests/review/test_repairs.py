@@ -60,6 +60,11 @@ def graded(project: Project, server: EndpointServer) -> Project:
 
 
 def test_better_wording_is_drafted_but_random_one_is_not(graded: Project) -> None:
+    with refusal("nothing-to-repair", "q1/a"):
+        repair_question(graded, "q1/a", ["What is it?"], GRADER, "assessors", "ann")
+    with refusal("unknown-source"):
+        repair_question(graded, "q1/a", ["What else?"], GRADER, "nobody", "ann")
+    assert graded.value("SELECT count(*) FROM repairs") == 0
     given = ["What was it?", "What is it exactly?", "What may it be?"]
     found = repair_question(graded, "q1/a", given, GRADER, "assessors", "ann")
     assert (found.wording, found.number, found.test.accepted) == (given[1], 1, True)
@@ -68,22 +73,11 @@ def test_better_wording_is_drafted_but_random_one_is_not(graded: Project) -> Non
     second = repair_question(graded, "q1/a", [given[0]], GRADER, "assessors", "ann")
     assert (second.number, second.test.accepted) == (2, False)
     assert second.test.level < found.test.level
-
-
-def test_override_takes_precedence_over_judgment(graded: Project) -> None:
-    first = repair_question(graded, "q1/a", ["What is it exactly?"], GRADER, "assessors", "ann")
+    # An override takes precedence over a judgment.
     for passage in PASSAGES:
         add_override(graded, "q1/a", passage, 5 * (int(passage[1:]) % 2), "the other way", "ben")
     turned = repair_question(graded, "q1/a", ["What is it exactly?"], GRADER, "assessors", "ann")
-    assert (turned.test.gains, turned.test.losses) == (first.test.losses, first.test.gains)
-
-
-def test_repair_needs_new_wording_and_judgments(graded: Project) -> None:
-    with refusal("nothing-to-repair", "q1/a"):
-        repair_question(graded, "q1/a", ["What is it?"], GRADER, "assessors", "ann")
-    with refusal("unknown-source"):
-        repair_question(graded, "q1/a", ["What else?"], GRADER, "nobody", "ann")
-    assert graded.value("SELECT count(*) FROM repairs") == 0
+    assert (turned.test.gains, turned.test.losses) == (found.test.losses, found.test.gains)
 
 
 def open_form(**query: str) -> AppTest:
@@ -99,6 +93,10 @@ def test_wording_is_tested_on_bank_screen(graded: Project) -> None:
     app = press(app, "test wordings")
     assert shows(app, "repair result", "exactly")
     assert graded.value("SELECT count(*) FROM repairs WHERE accepted") == 1
+    # A link can select the question.
+    bank.save_version(graded, [Question("q1/b", "q1", "What else is it?")], "", "ann")
+    app = open_form(question="q1/b")
+    assert named(app.selectbox, "repaired q1/b").value == "q1/b"
 
 
 def drafts(seen: Seen) -> Reply:
@@ -165,12 +163,6 @@ def test_too_few_pairs_are_refused_before_grading(graded: Project, server: Endpo
     app = app.selectbox(key="repair source").set_value("few").run()
     assert named(app.button, "test wordings").disabled and named(app.button, "suggest wordings").disabled
     assert len(server.seen) == asked and 0 < count_held_out(graded, "q1/a", GRADER, "few") < 9
-
-
-def test_question_link_selects_it_for_repair(graded: Project) -> None:
-    bank.save_version(graded, [Question("q1/b", "q1", "What else is it?")], "", "ann")
-    app = open_form(question="q1/b")
-    assert named(app.selectbox, "repaired q1/b").value == "q1/b"
 
 
 def test_levels_of_repeated_tests_stay_bounded() -> None:
