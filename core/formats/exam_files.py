@@ -104,7 +104,7 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
     lines = [line for _, line in open_lines(source, report, Limits(WHOLE))]
     if report.count > before:
         return []
-    data = parse_list(source, report, 1, lines, _LIST, "exam items")
+    data = parse_list(source, report, 1, lines, _LIST, "items with choices")
     items: dict[tuple[str, tuple[str, ...], str], ExamItem] = {}
     for at, (line, content) in enumerate(data, 1):
         with report_refusals(report, source.name, line, f"item {at}: "):
