@@ -469,7 +469,7 @@ def test_viewer_cannot_read_questions_or_passages(app: Served, vera: Visitor, ol
 
 
 @pytest.mark.browser
-def test_people_log_in_and_see_changes_by_others_in_a_browser(
+def test_screen_shows_changes_by_others_after_typing_ends(
     app: Served, olga: Visitor, tab_of: Callable[[str], Page]
 ) -> None:
     page = tab_of("")
@@ -496,6 +496,10 @@ def test_people_log_in_and_see_changes_by_others_in_a_browser(
     # Two parts of the screen may show this note.
     expect(note(page, "error not-logged-in").first).to_be_visible()
 
+
+@pytest.mark.browser
+def test_login_and_logout_in_a_browser(app: Served, tab_of: Callable[[str], Page]) -> None:
+    page = tab_of("")
     app.provider.behave(email="olga@x.org")
     visit(page, f"{app.address}/question_bank")
     button(page, "log in None").click()
