@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 STATEMENTS = {
     "pages": 8_390,
     "core/cli, core/server": 1_012,
-    "core/operations": 2_589,
+    "core/operations": 2_590,
     "core/charts": 290,
     "core/review, core/study, core/audit": 3_682,
     "core/exams, core/answers": 2_423,

@@ -43,16 +43,13 @@ def _model_options(
         Option(help="Environment variable with the endpoint's API key (default: by the address)."),
     ] = None,
 ) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in (
-            ("model", model),
-            ("back_end", back_end),
-            ("base_url", base_url),
-            ("key_variable", key_variable),
-        )
-        if value
+    given = {
+        "model": model,
+        "back_end": back_end,
+        "base_url": base_url,
+        "key_variable": key_variable,
     }
+    return {name: value for name, value in given.items() if value}
 
 
 ModelOptions = Annotated[dict[str, str], GatheredOptions(_model_options)]

@@ -309,7 +309,7 @@ def ingest(
             )
     further = {
         "Default ratings, because the model gave no number": taken.defaulted,
-        "Failed again, like at an earlier attempt": taken.failed_again,
+        "Failed again": taken.failed_again,
         "Unanswered calls, to write again with exam plan -o FILE": taken.unanswered,
         (
             "Pairs that need a follow-up call, to write with exam plan -o FILE --after ANSWERS"

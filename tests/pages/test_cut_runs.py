@@ -185,7 +185,7 @@ def test_crossed_edit_is_refused_and_keeps_both_wordings(banked: Project):
     assert text(banked) == "From the second window?"
     bank.undo_step(banked, "ann")
     assert text(banked) == "From the first window?"
-    # The same wording from two windows is no conflict.
+    # The same wording from two windows does not conflict.
     bank.change_draft(banked, "ann", A, "text", "From the first window?", over=A.text)
     assert text(banked) == "From the first window?"
 
