@@ -31,7 +31,7 @@ from ..measures.audit import (
     predict_batches,
 )
 from ..records import Qrels, source_judgments
-from ..store import Project, as_name, cached, log_action, stage_columns
+from ..store import Project, as_name, cached, lend_table, log_action, table_of
 from ._audit_plan import Ranked, ranks_of, weights_from
 from ._audit_records import LAST_SAID, Audit, Batch, Goal, list_batches
 
@@ -437,14 +437,14 @@ def draw_batch(
             "doubled": "BOOLEAN",
             "known": "INTEGER",
         }
-        stage_columns(cursor, "new_chances", columns, types)
-        cursor.execute(
-            "INSERT INTO audit_chances"
-            " SELECT ?, query_key, passage_key, chance, size, drawn, doubled, known"
-            " FROM new_chances JOIN queries USING (query_id) JOIN passages USING (passage_id)"
-            " ORDER BY query_id, passage_id",
-            [key],
-        )
+        with lend_table(cursor, "new_chances", table_of(columns, types)):
+            cursor.execute(
+                "INSERT INTO audit_chances"
+                " SELECT ?, query_key, passage_key, chance, size, drawn, doubled, known"
+                " FROM new_chances JOIN queries USING (query_id) JOIN passages USING (passage_id)"
+                " ORDER BY query_id, passage_id",
+                [key],
+            )
         log_action(
             cursor,
             author,

@@ -16,8 +16,8 @@ from ._file_import import (
     import_files as import_files,
     import_groups as import_groups,
 )
-from ._graded_import import whole_responses as whole_responses
 from ._integrity import CHECKS as CHECKS, check_project as check_project
+from ._label_import import whole_responses as whole_responses
 from ._parquet import (
     export_grades as export_grades,
     export_project as export_project,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..atomic_files import WorkingFolder
 from ..bank import (
@@ -79,14 +79,11 @@ from ._exam_import import (
     write_factors,
     write_generated,
 )
-from ._graded_import import (
-    GradedFiles,
-    GradedImport,
-    make_graded_queries,
-    replace_text_hashes,
-    write_labels,
-)
+from ._label_import import make_graded_queries, replace_text_hashes, write_labels
 from ._run_import import NOTHING_LEFT, RunFiles, RunImport, report_unknown
+
+if TYPE_CHECKING:
+    from ._graded_import import GradedFiles
 
 LARGE = frozenset(
     {
@@ -677,13 +674,12 @@ def _pause_collecting() -> Iterator[None]:
             gc.enable()
 
 
-GradedRead = tuple[GradedFiles, list[GradedNugget]]
-"""Graded files, and grades made elsewhere."""
-
-
 def _read_graded_files(
     sources: Sequence[Source], report: Report, options: Options, folder: Path
-) -> GradedRead:
+) -> tuple[GradedFiles, list[GradedNugget]]:
+    # Imported here, because it loads Arrow, which other files do not need.
+    from ._graded_import import GradedFiles
+
     files = GradedFiles(folder)
     elsewhere: list[GradedNugget] = []
     with _pause_collecting():
@@ -701,7 +697,11 @@ def _read_graded_files(
     return files, elsewhere
 
 
-def _write_graded(into: _ImportContext, content: GradedRead) -> dict[str, int]:
+def _write_graded(
+    into: _ImportContext, content: tuple[GradedFiles, list[GradedNugget]]
+) -> dict[str, int]:
+    from ._graded_import import GradedImport
+
     files, elsewhere = content
     files.read_lines(make_graded_queries(into.cursor, elsewhere, into.report))
     into.report.raise_if_refused(_MEND)

@@ -9,16 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import Any
 
 from ..bank import add_topics
 from ..errors import Report
 from ..formats import Source, name_runs, read_run_lines
 from ..limits import describe_exceeded, read_limit
 from ..records import ReplacedDataKeeper, clear_runs, name_passages_of, unknown_queries
-from ..store import Cursor, quoted_path, stage_columns
+from ..store import Cursor, quoted_path, stage_columns, table_of
 from ..text import first_few, quote_name
 
 LINES_A_BATCH = 50_000
@@ -28,16 +26,14 @@ LINES_A_PART = 200_000
 """Lines that SQL processes together, and at most one query more. They determine the memory needed.
 """
 
-_SCHEMA = pa.schema(
-    [
-        ("run", pa.int32()),
-        ("query", pa.int32()),
-        ("line", pa.int32()),
-        ("passage_id", pa.string()),
-        ("rank", pa.float64()),
-        ("score", pa.float64()),
-    ]
-)
+_COLUMNS = {
+    "run": "INTEGER",
+    "query": "INTEGER",
+    "line": "INTEGER",
+    "passage_id": "VARCHAR",
+    "rank": "DOUBLE",
+    "score": "DOUBLE",
+}
 
 _REMARKS = {
     "repeated": (
@@ -69,8 +65,12 @@ class RunFiles:
     first_lines: list[tuple[Source, dict[str, int]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        # Imported here, because every import of files loads this module.
+        import pyarrow.parquet as pq
+
         self.file = self.folder / "lines.parquet"
-        self._writer = pq.ParquetWriter(self.file, _SCHEMA)
+        schema = table_of({name: [] for name in _COLUMNS}, _COLUMNS).schema
+        self._writer = pq.ParquetWriter(self.file, schema)
 
     def read_file(self, source: Source) -> None:
         """Read a file to its end."""
@@ -90,7 +90,7 @@ class RunFiles:
                 reason = describe_exceeded("the file names more queries than", "IDS", most)
                 self.report.refuse(source.name, batch[-1].line, "limit-exceeded", reason)
                 return
-            columns = {
+            columns: dict[str, list[Any]] = {
                 "run": [numbers[line.tag] for line in batch],
                 "query": [self.queries[line.query_id] for line in batch],
                 "line": [line.line for line in batch],
@@ -98,7 +98,7 @@ class RunFiles:
                 "rank": [line.rank for line in batch],
                 "score": [line.score for line in batch],
             }
-            self._writer.write_table(pa.table(columns, schema=_SCHEMA))
+            self._writer.write_table(table_of(columns, _COLUMNS))
         self.first_lines.append((source, first_lines))
 
     def close(self) -> None:

@@ -21,7 +21,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Literal, TextIO, cast
 
-import numpy as np
 import orjson
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
@@ -415,6 +414,9 @@ def _json_shape(text: bytes) -> tuple[int, int]:
             more. And the levels
         of nested lists and objects.
     """
+    # Imported here, because it takes .1 s and most files are no JSON.
+    import numpy as np
+
     signs = text.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _REST)
     values, deepest, depth, inside = 1, 0, 0, 0
     for begin in range(0, len(signs), _BLOCK):

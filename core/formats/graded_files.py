@@ -13,7 +13,6 @@ from itertools import compress, groupby
 from operator import attrgetter, itemgetter
 from typing import Any, BinaryIO
 
-import numpy as np
 import orjson
 
 from ..errors import Report
@@ -464,6 +463,9 @@ def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
     Args:
         query_id: the line's query; rankings of its facets are unusual.
     """
+    # Imported here, because every import loads this module, and most do not need numpy.
+    import numpy as np
+
     try:
         entries: list[Any] = [entry for _, of in given for entry in of]
         method, rank_of, score_of, query = (

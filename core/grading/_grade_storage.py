@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from .. import graders
-from ..store import Cursor, Project, lend_table, stage_rows, table_of
+from ..store import Cursor, Project, lend_table, table_of
 from ..text import clean_or_none
 
 ROUNDING = 1e-4
@@ -212,13 +212,14 @@ class ProjectVectors:
         ]
         if not new:
             return
+        columns = dict(zip(_COLUMNS, zip(*new, strict=True), strict=True))
 
         def write_vectors(cursor: Cursor) -> None:
-            stage_rows(cursor, "new_vectors", new, _COLUMNS)
-            cursor.execute(
-                "INSERT INTO text_vectors FROM new_vectors ANTI JOIN text_vectors"
-                " USING (encoder, role, digest)"
-            )
+            with lend_table(cursor, "new_vectors", table_of(columns, _COLUMNS)):
+                cursor.execute(
+                    "INSERT INTO text_vectors FROM new_vectors ANTI JOIN text_vectors"
+                    " USING (encoder, role, digest)"
+                )
 
         self.project.write(write_vectors)
         known.update(digest for _, _, digest, _, _ in new)

@@ -21,8 +21,8 @@ from ..store import (
     number_table,
     put_setting,
     release_memory,
+    stage_columns,
     stage_rows,
-    table_of,
 )
 from ..types import Board, Judgment
 from ._collection import check_new, name_passages_of
@@ -110,22 +110,21 @@ def refresh_pool(cursor: Cursor) -> None:
     for number, (first, last) in enumerate(_query_ranges(cursor)):
         if number:
             release_memory(cursor)
-        pooled = cursor.execute(
-            f"FROM ({pool_rows(cursor)}) WHERE query_key BETWEEN ? AND ?", [first, last]
-        ).to_arrow_table()
-        with lend_table(cursor, "pooled", pooled):
-            # In a transaction that adds a million passages DuckDB estimates none and would load all
-            # of them for the join. The range of keys avoids that.
-            ends = cursor.execute(
-                "SELECT min(passage_key), max(passage_key) FROM pooled"
-            ).fetchall()[0]
-            cursor.execute(
-                "INSERT INTO pool SELECT query_key, passage_key, text_key,"
-                " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key)"
-                " FROM pooled JOIN passages USING (passage_key) WHERE passage_key BETWEEN ? AND ?"
-                " ORDER BY query_key, place, passage_key",
-                ends,
-            )
+        cursor.execute(
+            f"CREATE OR REPLACE TEMP TABLE pooled AS FROM ({pool_rows(cursor)})"
+            " WHERE query_key BETWEEN ? AND ?",
+            [first, last],
+        )
+        # In a transaction that adds a million passages DuckDB estimates none and would load all of
+        # them for the join. The range of keys avoids that.
+        ends = cursor.execute("SELECT min(passage_key), max(passage_key) FROM pooled").fetchall()[0]
+        cursor.execute(
+            "INSERT INTO pool SELECT query_key, passage_key, text_key,"
+            " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key)"
+            " FROM pooled JOIN passages USING (passage_key) WHERE passage_key BETWEEN ? AND ?"
+            " ORDER BY query_key, place, passage_key",
+            ends,
+        )
 
 
 def _query_ranges(cursor: Cursor) -> list[tuple[int, int]]:
@@ -169,8 +168,8 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
         "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id"
         " VARCHAR, value INTEGER)"
     )
-    with lend_table(cursor, "new_judgments", table_of(columns, types)):
-        cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
+    stage_columns(cursor, "new_judgments", columns, types)
+    cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
 
 
 def write_judgments(cursor: Cursor, source: str, keeper: ReplacedDataKeeper | None = None) -> int:

@@ -366,14 +366,14 @@ def test_imported_copy_gives_equal_grades(filled: Project, tmp_path: Path, monke
 
 
 def test_vectors_are_stored_despite_engine_failure(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage, failures = vector_storage.stage_rows, iter([True])
+    make_table, failures = vector_storage.table_of, iter([True])
 
-    def failing(*given: Any) -> None:
+    def failing(*given: Any) -> Any:
         if next(failures, False):
             break_database(project)
-        stage(*given)
+        return make_table(*given)
 
-    monkeypatch.setattr(vector_storage, "stage_rows", failing)
+    monkeypatch.setattr(vector_storage, "table_of", failing)
     ProjectVectors(project).put("encoder", "question", {b"1" * 16: StoredVectors(b"1234", b"")})
     assert [count.texts for count in grading.count_vectors(project)] == [1]
     assert len(project.reopenings) == 1

@@ -46,6 +46,17 @@ def test_invalid_paths_are_refused_for_creating_and_opening(tmp_path: Path) -> N
         store.create_project(tmp_path / "file" / "new.duckdb")
 
 
+def test_staged_rows_keep_every_value_and_their_order(project: store.Project) -> None:
+    texts = ["it's", 'a "b" \\n', "1", "null", "\u2028\x7f", "é😀", "$x ? ;--", "\t", "", None]
+    rows = [(text, at, at / 7, at % 2 == 0, [text or "x"]) for at, text in enumerate(texts * 1_001)]
+    types = {"t": "VARCHAR", "n": "INTEGER", "d": "DOUBLE", "b": "BOOLEAN", "l": "VARCHAR[]"}
+    for staged in (rows, rows[:0], [(None, None, None, None, None)]):
+        with project.transaction() as cursor:
+            store.stage_rows(cursor, "staged", staged, types)
+            assert cursor.execute("FROM staged ORDER BY rowid").fetchall() == staged
+            assert [row[1] for row in cursor.execute("DESCRIBE staged").fetchall()] == list(types.values())
+
+
 def add_colour(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("ALTER TABLE queries ADD COLUMN colour VARCHAR DEFAULT 'blue'")
 
