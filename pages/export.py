@@ -48,8 +48,8 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool, Readiness | None]
             "qrels",
             f"{project.name}{'-binary' * binary}.qrels",
             lambda: exchange.exporting.qrels_text(project, policy, binary=binary),
-            ui.person(),
-            primary=True,
+            type="primary",
+            icon=":material/download:",
         )
     draw_completeness(state, list(labels.grading_progress(project, base).ungraded_of))
     _rests_on(state, labelled)

@@ -1,11 +1,13 @@
 """Home: an introduction, the state of the project, three doors to its tasks, and imports."""
 
 from datetime import timedelta
+from functools import partial
 
 import streamlit as st
 
 from exam_workbench import bank, board_summary, errors, exchange, labels, review
 from exam_workbench.store import Project
+from pages.parts.export import export_files
 from pages.parts.home import creation, file_imports, panels, tour
 from pages.parts.shared import readiness, scoring_settings, ui
 
@@ -116,20 +118,14 @@ def qrels_download(project: Project) -> None:
     """Draw a button that downloads the labels as qrels in one click; the Export screen shows their
     basis.
     """
-    policy, author, file = (
-        scoring_settings.chosen_policy(project),
-        ui.person(),
-        f"{project.name}.qrels",
-    )
-    ui.download(
+    export_files.draw_download(
+        project,
         "Download qrels",
-        lambda: exchange.record_export(
-            project, author, "qrels", file, lambda: exchange.qrels_text(project, policy)
-        ),
-        file,
+        "qrels",
+        f"{project.name}.qrels",
+        partial(exchange.qrels_text, project, scoring_settings.chosen_policy(project)),
         mime="text/plain",
         icon=":material/download:",
-        on_click="ignore",
         help=(
             "Labels of the newest bank version. The Export screen shows their basis"
             " and has more files."

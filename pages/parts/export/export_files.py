@@ -1,9 +1,9 @@
 """All files of the project except its qrels, with download buttons."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -30,122 +30,67 @@ def draw_download(
     what: str,
     file: str,
     make: Callable[[], str | bytes],
-    author: str,
-    primary: bool = False,
+    **options: Any,
 ) -> None:
     """Draw a button that makes its file and logs the download on click.
 
     Args:
         what: short name of the file for the activity log.
         make: returns the content.
-        author: name of the person; empty if they still have to enter it.
+        options: passed to `st.download_button`.
     """
+    author = ui.person()
     ui.download(
         label,
         lambda: exchange.record_export(project, author, what, file, make),
         file,
-        type="primary" if primary else "secondary",
-        icon=":material/download:" if primary else None,
-        key=f"download {file}",
-        on_click="ignore",
+        **{"key": f"download {file}", "on_click": "ignore"} | options,
     )
-
-
-@contextmanager
-def _frame_kind(title: str) -> Iterator[None]:
-    with st.container(border=True, key=f"file {title}"):
-        st.markdown(f"**{title}**")
-        yield
 
 
 def draw_other_files(project: Project) -> None:
     """Draw all other files."""
     st.header("Other files", anchor=False)
-    author, name = ui.person(), project.name
     for terms in terms_of(project):
         st.caption(
             ui.escape(
                 f"Graded file and project have texts of a data set with terms of use. {terms}"
             )
         )
-    runs, given, counts = (
-        len(ranking_scores(project)),
-        len(labels.find_overrides(project)),
-        bank.project_counts(project),
-    )
-    items, answered = counts["items"], counts["answers of students"]
+    runs, given = len(ranking_scores(project)), len(labels.find_overrides(project))
+    boxes: dict[str, Callable[[], object]] = {
+        "Report": partial(_draw_report, project),
+        "Question bank": partial(_draw_bank, project),
+        "Graded file": partial(
+            _draw_files,
+            project,
+            "Pool, grades, judgments and runs in the Autograder/RUBRIC format.",
+            ("JSONL.GZ", "graded", "graded.jsonl.gz", partial(exchange.graded_file, project)),
+        ),
+        "Leaderboard": partial(_draw_board, project)
+        if runs
+        else partial(st.caption, "No runs yet."),
+        "Runs": partial(
+            _draw_files,
+            project,
+            f"{text.how_many(runs, 'runs')} in the TREC format." if runs else "",
+            ("ZIP", "runs", "runs.zip", partial(exchange.runs_zip, project)),
+        ),
+        "Overrides": partial(
+            _draw_files,
+            project,
+            f"{text.how_many(given, 'overrides')} with author, reason and state." if given else "",
+            ("CSV", "overrides", "overrides.csv", partial(exchange.overrides_csv, project)),
+        ),
+        "Exam": partial(_draw_exam, project),
+    }
+    if project.allows("take everything out"):
+        boxes["Whole project"] = partial(_draw_project, project)
     with st.container(key="files", horizontal=True):
-        with _frame_kind("Report"):
-            _draw_report(project, author)
-        with _frame_kind("Question bank"):
-            _draw_files(
-                project,
-                author,
-                "All questions of the newest version, including inactive questions.",
-                ("JSONL", "bank", "bank.jsonl", partial(exchange.bank_jsonl, project)),
-                ("CSV", "bank", "bank.csv", partial(exchange.bank_csv, project)),
-            )
-            _in_form(
-                project,
-                "bank",
-                list(formats.FORMS),
-                partial(exchange.bank_in_form, project),
-                author,
-            )
-        with _frame_kind("Graded file"):
-            _draw_files(
-                project,
-                author,
-                "Pool, grades, judgments and runs in the Autograder/RUBRIC format.",
-                ("JSONL.GZ", "graded", "graded.jsonl.gz", partial(exchange.graded_file, project)),
-            )
-        with _frame_kind("Leaderboard"):
-            _draw_board(project, author)
-        with _frame_kind("Runs"):
-            _draw_files(
-                project,
-                author,
-                f"{text.how_many(runs, 'runs')} in the TREC format." if runs else "",
-                ("ZIP", "runs", "runs.zip", partial(exchange.runs_zip, project)),
-            )
-        with _frame_kind("Overrides"):
-            about = f"{text.how_many(given, 'overrides')} with author, reason and state."
-            _draw_files(
-                project,
-                author,
-                about if given else "",
-                ("CSV", "overrides", "overrides.csv", partial(exchange.overrides_csv, project)),
-            )
-        with _frame_kind("Exam"):
-            about = (
-                f"{text.how_many(items, 'items')} with their sources, and the answers of examinees."
-            )
-            exam: File = ("JSON", "exam", "exam.json", partial(exams.exam_json, project))
-            csv = partial(exams.answers_csv, project)
-            matrix: File = ("CSV", "responses-matrix", "answers.csv", csv)
-            files = [exam, matrix] if answered else [exam]
-            _draw_files(project, author, about if items else "", *files)
-        if not project.allows("take everything out"):
-            return
-        with _frame_kind("Whole project"):
-            st.caption(
-                "All tables as Parquet files with a manifest. Import the file with"
-                " `exam import project`."
-            )
-            if sealed_questions(project):
-                st.caption(
-                    "Questions are sealed. Open them on the Leaderboard, view"
-                    " *Sealed questions*, first."
-                )
-                return
-            ui.download(
-                "ZIP",
-                lambda: exchange.project_zip(project, author),
-                f"{name}-project.zip",
-                mime="application/zip",
-                key="download project",
-                on_click="ignore",
-            )
+        for title, draw in boxes.items():
+            with st.container(border=True, key=f"file {title}"):
+                st.markdown(f"**{title}**")
+                draw()
 
 
 File = tuple[str, str, str, Callable[[], str | bytes]]
@@ -154,15 +99,56 @@ content.
 """
 
 
-def _draw_files(project: Project, author: str, about: str, *files: File) -> None:
+def _draw_files(project: Project, about: str, *files: File) -> None:
     """Draw what some files have, and their buttons; without content yet, only a note."""
     st.caption(about or "No content yet.")
     with st.container(horizontal=True):
         for label, what, ending, make in files if about else ():
-            draw_download(project, label, what, f"{project.name}-{ending}", make, author)
+            draw_download(project, label, what, f"{project.name}-{ending}", make)
 
 
-def _draw_report(project: Project, author: str) -> None:
+def _draw_bank(project: Project) -> None:
+    _draw_files(
+        project,
+        "All questions of the newest version, including inactive questions.",
+        ("JSONL", "bank", "bank.jsonl", partial(exchange.bank_jsonl, project)),
+        ("CSV", "bank", "bank.csv", partial(exchange.bank_csv, project)),
+    )
+    _in_form(project, "bank", list(formats.FORMS), partial(exchange.bank_in_form, project))
+
+
+def _draw_exam(project: Project) -> None:
+    counts = bank.project_counts(project)
+    items = text.how_many(counts["items"], "items")
+    about = f"{items} with their sources, and the answers of examinees."
+    files: list[File] = [("JSON", "exam", "exam.json", partial(exams.exam_json, project))]
+    if counts["answers of students"]:
+        matrix = partial(exams.answers_csv, project)
+        files.append(("CSV", "responses-matrix", "answers.csv", matrix))
+    _draw_files(project, about if counts["items"] else "", *files)
+
+
+def _draw_project(project: Project) -> None:
+    author = ui.person()
+    st.caption(
+        "All tables as Parquet files with a manifest. Import the file with `exam import project`."
+    )
+    if sealed_questions(project):
+        st.caption(
+            "Questions are sealed. Open them on the Leaderboard, view *Sealed questions*, first."
+        )
+        return
+    ui.download(
+        "ZIP",
+        lambda: exchange.project_zip(project, author),
+        f"{project.name}-project.zip",
+        mime="application/zip",
+        key="download project",
+        on_click="ignore",
+    )
+
+
+def _draw_report(project: Project) -> None:
     view = scoring_settings.require_view()
     against = f"compared with {view.against}" if view.against else "without an official leaderboard"
     st.caption(
@@ -180,14 +166,10 @@ def _draw_report(project: Project, author: str) -> None:
         "report",
         f"{project.name}-report.html",
         lambda: make_report(project, wanted),
-        author,
     )
 
 
-def _draw_board(project: Project, author: str) -> None:
-    if not ranking_scores(project):
-        st.caption("No runs yet.")
-        return
+def _draw_board(project: Project) -> None:
     source = st.selectbox(
         "Source", ["exam", *official_sources(project)], key="board source", bind="query-params"
     )
@@ -207,7 +189,6 @@ def _draw_board(project: Project, author: str) -> None:
                 "leaderboard",
                 f"{project.name}-{source}-{measure}.{ending}",
                 lambda write=write: write(labels.leaderboard(project, measure, source, policy)),
-                author,
             )
     _in_form(
         project,
@@ -216,12 +197,11 @@ def _draw_board(project: Project, author: str) -> None:
         lambda form: exchange.board_in_form(
             labels.leaderboard(project, measure, source, policy), form
         )[0],
-        author,
     )
 
 
 def _in_form(
-    project: Project, what: str, forms: list[str], make: Callable[[str], str | bytes], author: str
+    project: Project, what: str, forms: list[str], make: Callable[[str], str | bytes]
 ) -> None:
     """Draw a choice among the forms of other tools, and a download in the chosen one."""
     form = st.selectbox(
@@ -237,7 +217,6 @@ def _in_form(
             what,
             f"{project.name}-{what}-{form}.{ending}",
             lambda: make(form),
-            author,
         )
 
 
