@@ -17,7 +17,6 @@ from pages.parts.shared import (
     html,
     presses,
     scoring_settings,
-    screen_hints,
     seen_labels,
     ui,
     view_choice,
@@ -114,22 +113,9 @@ def do_actions(project: Project) -> None:
     """
     bench, asked = ratings_tab_state(), actions.pending_actions(KEY)
     author, acts = ui.person() if asked.acts else "", list(asked.acts)
-    done = []
-    for act in acts:
-        # The session is not accessed during an action that changes the project, so that the run
-        # cannot end between it and its note.
-        try:
-            _do_action(project, bench, act, author)
-            done.append(act["do"])
-        except errors.WorkbenchError as error:
-            bench.refused = {
-                "id": act["id"],
-                "code": error.code,
-                "message": error.message,
-                "hint": screen_hints.hint_on_screen(error.hint)[0],
-            }
-        asked.remove(act)
-    if "withdraw" in done:
+    if error := asked.do_actions(lambda act: _do_action(project, bench, act, author)):
+        bench.refused = error
+    if bench.refused is None and any(act["do"] == "withdraw" for act in acts):
         st.toast(WITHDRAWN, icon=":material/undo:")
     if acts and not author and bench.refused:
         ui.author()
@@ -138,10 +124,13 @@ def do_actions(project: Project) -> None:
 def _do_action(project: Project, bench: RatingsTabState, act: actions.Act, author: str) -> None:
     """Do an action of the component.
 
+    The session is not accessed during an action that changes the project, so that the run cannot
+    end between the change and its note.
+
     Raises:
         WorkbenchError: it was refused.
     """
-    what, made = act["do"], []
+    what = act["do"]
     if what == "look":
         address.write_parameters({"question": str(act["question"] or "")})
         return
@@ -151,19 +140,20 @@ def _do_action(project: Project, bench: RatingsTabState, act: actions.Act, autho
         raise errors.WorkbenchError(
             "no-name", "Your name is missing.", "Enter your name, then try again."
         )
+    bench.reset_for_passage((str(act["at"][0]), str(act["at"][1])))
     match what:
+        case "try":
+            bench.tried = ratings_of(act["ratings"])
         case "override":
             ratings, reason = ratings_of(act["ratings"]), str(act["reason"])
-            made = labels.override_all(project, str(act["at"][1]), ratings, reason, author)
+            bench.made = labels.override_all(project, str(act["at"][1]), ratings, reason, author)
+            bench.tried = {}
         case "confirm":
             labels.confirm_override(project, int(act["keys"][0]), author)
+            bench.made = []
         case "withdraw":
             labels.withdraw_all(project, [int(key) for key in act["keys"]], author)
-    bench.reset_for_passage((str(act["at"][0]), str(act["at"][1])))
-    if what != "try":
-        bench.made = made
-    if what in ("try", "override"):
-        bench.tried = ratings_of(act["ratings"]) if what == "try" else {}
+            bench.made = []
 
 
 def draw_effect(
