@@ -477,9 +477,9 @@ def errors(rerun: bool = False) -> Iterator[None]:
         yield
     except WorkbenchError as error:
         show_error(error)
-        return
-    if rerun:
-        st.rerun()
+    else:
+        if rerun:
+            st.rerun()
 
 
 def show_error(error: WorkbenchError) -> None:
