@@ -12,7 +12,7 @@ from pages.parts.review import (
     disagreements_address,
     further_lists,
 )
-from pages.parts.shared import scoring_settings, ui
+from pages.parts.shared import actions, scoring_settings, ui
 
 VIEWS = {
     "queue": "Disagreements",
@@ -22,7 +22,7 @@ VIEWS = {
 }
 
 if arrived := disagreements_address.apply_address():
-    st.session_state.pop(case_acts.SAID, None)
+    actions.pending_actions(case_acts.KEY).said = None
 # People edit questions after these cases, so judgments that are held out are not among them.
 project = for_tuning(ui.require_project(further_lists.STYLE))
 looking = scoring_settings.current_view()

@@ -6,7 +6,7 @@ the server.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -296,22 +296,18 @@ def _why_empty(evaluation: answers.Evaluation) -> str:
     return "No cases: Recall, LLM-retEval and the gold answers agree on every query."
 
 
-SAID = "said of the cases of answers"
-
-
 @dataclass
 class CasesDesk:
     """The cases as a person sees them, and the result of the last action.
 
     Args:
-        said: message about the last action and the action that undoes it; kept until the next
-            action.
+        asked: the pending actions, with the message about the last one, kept until the next one.
         sources: whether the sources of gold passages may have changed.
     """
 
     project: Project
     view: answers.RetEvalChoices
-    said: dict[str, Any] | None = field(default_factory=lambda: st.session_state.get(SAID))
+    asked: actions.PendingActions
     sources: bool = False
 
     @property
@@ -321,21 +317,20 @@ class CasesDesk:
 
     def show_message(self, words: str, undo: actions.Act | None = None) -> None:
         """Show a message about an action, until the next one."""
-        self.said = {"words": html.as_shown(words), "undo": undo}
-        st.session_state[SAID] = self.said
+        self.asked.said = {"words": html.as_shown(words), "undo": undo}
 
 
 @st.fragment
 def draw(project: Project, view: answers.RetEvalChoices) -> None:
     """Draw the list and the open case, and do the person's actions since the last run."""
     asked = actions.pending_actions(KEY)
-    at = CasesDesk(project, view)
+    at = CasesDesk(project, view, asked)
     error = asked.do_actions(lambda act: _do_action(at, act))
     if at.sources:
         # The line at the top names the sources of gold passages and offers the present answer
         # checks.
         st.rerun()
-    asked.draw("answers", desk_data(project, at.evaluation, at.said, error))
+    asked.draw("answers", desk_data(project, at.evaluation, asked.said, error))
 
 
 def _do_action(at: CasesDesk, act: actions.Act) -> None:

@@ -1,6 +1,6 @@
 """Actions of the queue of disagreements: each changes the project and reports the result."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -12,7 +12,6 @@ from exam_workbench.text import how_many
 from pages.parts.review import disagreement_tables, disagreements_address, settling_forms
 from pages.parts.shared import actions, address, html, scoring_settings, ui
 
-SAID = "said of the cases"
 DONE = "done of the cases"
 
 
@@ -23,8 +22,8 @@ class QueueDesk:
     Args:
         policy: the scoring settings; None if nothing has been graded.
         measure: the measure for an order by effect.
-        said: message about the last action, and whether it can be undone; kept until the person
-            moves on. If another person was first, also the case of the refusal.
+        asked: the pending actions, with the message about the last one; it is kept until the person
+            moves on. If another person was first, it names the case of the refusal.
         weighed: the effect of a tried rating on the open case.
     """
 
@@ -34,7 +33,7 @@ class QueueDesk:
     policy: labels.Policy | None
     order: choices.DisagreementOrder
     measure: str
-    said: dict[str, Any] | None = field(default_factory=lambda: st.session_state.get(SAID))
+    asked: actions.PendingActions
     weighed: dict[str, Any] | None = None
     _refused: str = ""
 
@@ -44,15 +43,12 @@ class QueueDesk:
         words = f"{self._refused} {words}".lstrip()
         if refused:
             self._refused = words
-        self.said = {"words": html.as_shown(words), "undo": undo, "refused": refused}
-        st.session_state[SAID] = self.said
+        self.asked.said = {"words": html.as_shown(words), "undo": undo, "refused": refused}
 
     def drop_message(self) -> None:
         """Drop the message about the last action."""
-        if self._refused:
-            return
-        self.said = None
-        st.session_state.pop(SAID, None)
+        if not self._refused:
+            self.asked.said = None
 
 
 def find_queue_page(
@@ -535,16 +531,16 @@ def queue_view(
     order, measure = _draw_filters(
         project, left, right, review.side_agreement(project, left, right), asked
     )
-    desk = QueueDesk(project, left, right, policy, order, measure)
+    desk = QueueDesk(project, left, right, policy, order, measure, asked)
     error = asked.do_actions(lambda act: _do_action(desk, act))
     found = review.side_agreement(project, left, right)
     cell = disagreement_tables.chosen_cell(found)
     data = queue_data(project, left, right, found, cell, find_queue_page(desk, cell), policy, order)
     here = data["open"] and data["open"]["id"]
     # A message is shown only with the case that was open when it appeared.
-    if desk.said and desk.said.setdefault("with", here) != here:
+    if asked.said and asked.said.setdefault("with", here) != here:
         desk.drop_message()
-    data |= {"said": desk.said, "error": error, "weighed": desk.weighed}
+    data |= {"said": asked.said, "error": error, "weighed": desk.weighed}
     disagreements_address.write_address()
     asked.draw("cases", data)
 

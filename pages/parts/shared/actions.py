@@ -33,6 +33,7 @@ class PendingActions:
             accesses the session state.
         refused: time and reason of the latest failure to save; the run that found it may have been
             ended.
+        said: message about the last action, with what undoes it, for the component.
     """
 
     key: str
@@ -40,6 +41,7 @@ class PendingActions:
     acts: list[Act] = field(default_factory=list)
     saving: Lock = field(default_factory=Lock)
     refused: tuple[float, str] = (0.0, "")
+    said: dict[str, Any] | None = None
 
     def note_actions(self) -> None:
         """Note the actions that the browser sent; a callback."""
