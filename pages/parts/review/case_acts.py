@@ -20,7 +20,8 @@ class QueueDesk:
     """The queue as a person sees it, and the result of the last action.
 
     Args:
-        policy: the scoring settings; None if nothing has been graded.
+        policy: the scoring settings of the first side that has its own, otherwise those of the
+            screen; None if nothing has been graded.
         measure: the measure for an order by effect.
         asked: the pending actions, with the message about the last one; it is kept until the person
             moves on. If another person was first, it names the case of the refusal.
@@ -528,6 +529,8 @@ def queue_view(
 ) -> None:
     """Draw the filters, the table, the cases, and the open case."""
     asked = actions.pending_actions(KEY)
+    own = (side.policy for side in (left, right) if isinstance(side, review.Labels))
+    policy = next(own, policy)
     order, measure = _draw_filters(
         project, left, right, review.side_agreement(project, left, right), asked
     )

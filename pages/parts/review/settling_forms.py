@@ -62,11 +62,7 @@ def offer_settlements(
     ways: list[types.Act] = ["comment"]
     if judged:
         ways.insert(0, "dispute")
-    asked = (
-        []
-        if policy is None or len(judged) == 2
-        else _find_suspects(project, left, right, row, policy)
-    )
+    asked = [] if policy is None or len(judged) == 2 else _find_suspects(project, row, policy)
     if asked:
         ways = ["override", "edit", *ways]
     given = {candidate.question_id for candidate in (*row.left_from, *row.right_from)}
@@ -83,7 +79,7 @@ def offer_settlements(
         ],
         "judged": judged,
         "ratings": list(types.RATINGS),
-        "alone": policy is not None and not _policy_of_sides(left, right, policy).overrides,
+        "alone": policy is not None and not policy.overrides,
     }
 
 
@@ -104,7 +100,7 @@ def weigh_override(
         left,
         right,
         row.pair,
-        _policy_of_sides(left, right, policy),
+        policy,
         questions,
         rating,
         ui.person(),
@@ -145,9 +141,8 @@ def settle_case(
     me = ui.author()
     if how == "override" and policy is not None:
         questions, rating = [str(one) for one in given["questions"]], int(given["rating"])
-        used = _policy_of_sides(left, right, policy)
         outcome = review.override_effect(
-            project, left, right, row.pair, used, questions, rating, me
+            project, left, right, row.pair, policy, questions, rating, me
         )
         leaves = outcome.agrees or bool(given.get("leaves"))
         if leaves:
@@ -229,22 +224,11 @@ def to_bank(query_id: str, passage_id: str, question_id: str | None = None) -> N
     st.switch_page("pages/question_bank.py", query_params=there)
 
 
-def _policy_of_sides(left: review.Side, right: review.Side, policy: labels.Policy) -> labels.Policy:
-    """Return the scoring settings of the first side that has its own, otherwise the given ones."""
-    return next((side.policy for side in (left, right) if isinstance(side, review.Labels)), policy)
-
-
 def _find_suspects(
-    project: Project,
-    left: review.Side,
-    right: review.Side,
-    row: review.QueueRow,
-    policy: labels.Policy,
+    project: Project, row: review.QueueRow, policy: labels.Policy
 ) -> list[review.AskedQuestion]:
     """Return the questions that may be wrong, highest rating first."""
-    desk = review.read_passage(
-        project, _policy_of_sides(left, right, policy), row.pair.query_id, row.pair.passage_id
-    )
+    desk = review.read_passage(project, policy, row.pair.query_id, row.pair.passage_id)
     asked = [
         suspect
         for suspect in desk.asked
