@@ -30,6 +30,15 @@ VIEWS = {
 }
 VIEW = "differs"
 """Name of the view in the address, and key of its widget."""
+FIELDS = {
+    "version": "bank_version",
+    "grader": "grader",
+    "tau": "min_rating",
+    "label": "label",
+    "weights": "weighted",
+    "overrides": "overrides",
+}
+"""The parts of a state: name in the address, and field of `Policy`."""
 OF = "project of the states"
 """Session key of the project whose states were last written to the address."""
 
@@ -60,27 +69,12 @@ def state_options(project: Project) -> dict[str, list[Any]]:
 
 def read_state(project: Project, side: str, default: labels.Policy) -> labels.Policy:
     """Return the state that the widgets or the address name."""
-    usual = {
-        "version": default.bank_version or bank.latest_version(project),
-        "grader": default.grader,
-        "tau": default.min_rating,
-        "label": default.label,
-        "weights": default.weighted,
-        "overrides": default.overrides,
-    }
-    parts = {
-        name: _read_choice(f"{side}-{name}", known, usual[name])
+    # By default, the first option of a version is the newest one.
+    parts: dict[str, Any] = {
+        FIELDS[name]: _read_choice(f"{side}-{name}", known, getattr(default, FIELDS[name]))
         for name, known in state_options(project).items()
     }
-    return replace(
-        default,
-        grader=parts["grader"],
-        bank_version=parts["version"],
-        min_rating=parts["tau"],
-        label=parts["label"],
-        weighted=parts["weights"],
-        overrides=parts["overrides"],
-    )
+    return replace(default, **parts)
 
 
 def _read_choice(key: str, known: Sequence[Any], default: Any) -> Any:
@@ -197,16 +191,9 @@ def name_states(
         beside: further parts of the address after a return from another screen.
     """
     named = {
-        f"{side}-{name}": value
+        f"{side}-{name}": _in_address(getattr(policy, field))
         for side, policy in states.items()
-        for name, value in {
-            "version": str(policy.bank_version),
-            "grader": str(policy.grader),
-            "tau": str(policy.min_rating),
-            "label": policy.label,
-            "weights": _in_address(policy.weighted),
-            "overrides": _in_address(policy.overrides),
-        }.items()
+        for name, field in FIELDS.items()
     } | {VIEW: view}
     if beside or any(st.query_params.get(key) != value for key, value in named.items()):
         if address.is_new_screen():
