@@ -128,9 +128,13 @@ def draw_earlier_versions(project: Project, prompt: graders.Prompt) -> None:
             )
 
 
+def _draft_key(opened: str) -> str:
+    """Return the key of a prompt's editor; it is in the session while the prompt is edited."""
+    return f"yaml {opened}"
+
+
 def _begin_draft(opened: str, prompt: graders.Prompt) -> None:
-    st.session_state[f"editing {opened}"] = graders.write_prompt(prompt)
-    st.session_state.pop(f"yaml {opened}", None)
+    st.session_state[_draft_key(opened)] = graders.write_prompt(prompt)
 
 
 def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt) -> None:
@@ -163,20 +167,18 @@ def draw_editor(project: Project, opened: graders.Prompt) -> graders.Prompt | No
     """Draw the editable text of a prompt and its errors; return the prompt, or None while the text
     is invalid.
     """
-    draft_key, key = f"editing {opened.name}", f"yaml {opened.name}"
-    _take_examples(opened.name, draft_key, key)
-    st.session_state.setdefault(key, st.session_state[draft_key])
+    key = _draft_key(opened.name)
+    _take_examples(opened.name, key)
     text = st.container(key="prompt-as-yaml").text_area(
         "Prompt (YAML)",
         height=420,
         key=key,
+        persist_state="session",
         help=(
             "Required: name, title, source, use, form, template. Optional: system, top, kinds,"
             " example, examples."
         ),
     )
-    # The widget forgets its text after a visit to another screen.
-    st.session_state[draft_key] = text
     drafted = None
     with ui.errors():
         drafted = graders.read_prompt(text, "Prompt")
@@ -197,28 +199,22 @@ def draw_editor(project: Project, opened: graders.Prompt) -> graders.Prompt | No
             "Discard",
             icon=":material/close:",
             key="discard prompt",
-            on_click=_close_draft,
-            args=(opened.name,),
+            on_click=st.session_state.pop,
+            args=(key, None),
         )
     if save and drafted is not None and drafted.name not in graders.built_in_prompts():
         with ui.errors(rerun=True):
             changed = bank.save_prompt(project, drafted, ui.author())
             st.toast(f"{'Saved' if changed else 'No changes in'} {ui.escape(drafted.name)}.")
-            _close_draft(opened.name)
+            del st.session_state[key]
             _open_prompt(drafted.name)
     return drafted
 
 
-def _close_draft(name: str) -> None:
-    for key in (f"editing {name}", f"yaml {name}"):
-        st.session_state.pop(key, None)
-
-
-def _take_examples(name: str, draft_key: str, key: str) -> None:
+def _take_examples(name: str, key: str) -> None:
     """Replace the examples of the drafted prompt by those of an uploaded file."""
-    text = st.session_state.get(key, st.session_state[draft_key])
     try:
-        drafted = graders.read_prompt(text, "Prompt")
+        drafted = graders.read_prompt(st.session_state[key], "Prompt")
     except errors.FileError:
         # The editor shows the error; examples can be replaced after it is corrected.
         return
@@ -243,7 +239,7 @@ def _take_examples(name: str, draft_key: str, key: str) -> None:
             except errors.WorkbenchError as error:
                 ui.show_error(error)
             else:
-                st.session_state[draft_key] = st.session_state[key] = graders.write_prompt(changed)
+                st.session_state[key] = graders.write_prompt(changed)
 
 
 def try_it(project: Project, prompt: graders.Prompt) -> None:
@@ -287,7 +283,7 @@ with right:
     shown: graders.Prompt | None = library[name]
     st.header(ui.escape(library[name].title), anchor=False)
     draw_prompt_facts(library[name])
-    if f"editing {name}" in st.session_state:
+    if _draft_key(name) in st.session_state:
         shown = draw_editor(project, library[name])
     else:
         begin_editing(library, library[name])
