@@ -32,13 +32,12 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool, Readiness | None]
         ui.end_empty_screen("No labels yet.", "Grade the pool first.", "grading", "no-labels")
     with st.container(horizontal=True, vertical_alignment="center"):
         button = st.container(width="content")
-        if "binary" not in st.session_state and "binary" not in st.query_params:
-            # A link from the menu has no such parameter.
-            st.session_state["binary"] = st.session_state.get("binary before", False)
         binary = st.checkbox(
-            f"Binary: 1 from rating {base.min_rating}, else 0", key="binary", bind="query-params"
+            f"Binary: 1 from rating {base.min_rating}, else 0",
+            key="binary",
+            bind="query-params",
+            persist_state="session",
         )
-        st.session_state["binary before"] = binary
         if ready is not None and project.allows("publish"):
             st.markdown("[Publish them with a manifest](#publish)")
     with button:
