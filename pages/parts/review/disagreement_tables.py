@@ -8,48 +8,50 @@ import numpy as np
 import streamlit as st
 
 from exam_workbench import bank, labels, measures, records, review, text
-from exam_workbench.records import judgment_sources
 from exam_workbench.store import Project
 from pages.parts.review import disagreements_address
 from pages.parts.shared import address, presses, ui
 
+NamedSides = dict[str, tuple[str, review.Side]]
+"""Displayed name and side, by the name in the URL."""
 
-def list_sides(
-    project: Project, policy: labels.Policy | None
-) -> dict[str, tuple[str, review.Side]]:
-    """Return everything that can be compared: URL name -> displayed name and side.
+
+def list_sides(project: Project, policy: labels.Policy | None) -> NamedSides:
+    """Return everything that can be compared.
 
     Args:
         policy: the scoring settings; None if nothing has been graded.
     """
-    by_name: dict[str, tuple[str, review.Side]] = {}
-    graded = [grader.spec.name for grader in bank.label_graders(project) if grader.grades]
-    if policy is not None:
-        counting = policy.grader or graded[0]
-        by_name["labels"] = (f"Labels: {counting}", review.Labels(replace(policy, grader=counting)))
-    for source in judgment_sources(project):
-        name = "Judgments" if source == "judgments" else f"Judgments: {source}"
-        by_name[f"judgments {source}"] = (
-            name,
-            review.Judgments(source, policy.min_judgment if policy else 1),
+    min_judgment = policy.min_judgment if policy else 1
+    judged: NamedSides = {
+        f"judgments {source}": (
+            "Judgments" if source == "judgments" else f"Judgments: {source}",
+            review.Judgments(source, min_judgment),
         )
-    if policy is not None:
-        for name in graded:
-            by_name[f"grader {name}"] = (
-                f"Labels: {name}, without overrides",
-                review.machine_labels(policy, name),
-            )
-        for author in review.people(project):
-            by_name[f"person {author}"] = (
-                f"Overrides by {author}",
-                review.Person(author, policy.min_rating),
-            )
-    return by_name
+        for source in records.judgment_sources(project)
+    }
+    if policy is None:
+        return judged
+    graded = [grader.spec.name for grader in bank.label_graders(project) if grader.grades]
+    counting = policy.grader or graded[0]
+    labelled: NamedSides = {
+        "labels": (f"Labels: {counting}", review.Labels(replace(policy, grader=counting)))
+    }
+    machines: NamedSides = {
+        f"grader {name}": (
+            f"Labels: {name}, without overrides",
+            review.machine_labels(policy, name),
+        )
+        for name in graded
+    }
+    people: NamedSides = {
+        f"person {author}": (f"Overrides by {author}", review.Person(author, policy.min_rating))
+        for author in review.people(project)
+    }
+    return labelled | judged | machines | people
 
 
-def choose_sides(
-    offered: dict[str, tuple[str, review.Side]], anew: bool
-) -> tuple[review.Side, review.Side]:
+def choose_sides(offered: NamedSides, anew: bool) -> tuple[review.Side, review.Side]:
     """Draw the choice of the two sides and return them; by default the labels and the first
     judgments.
 
@@ -111,8 +113,8 @@ def _table_data(agreement: review.Agreement, chosen: review.Cell | None) -> dict
     table = agreement.table
     most = max(1, int(table.counts.max(initial=0)))
     rows = []
-    for at, (name, members) in enumerate(zip(table.row_names, table.row_members, strict=True)):
-        kappa = list(agreement.per_level.values())[at]
+    levels = zip(table.row_names, table.row_members, agreement.per_level.values(), strict=True)
+    for at, (name, members, kappa) in enumerate(levels):
         cells = []
         for place_of, other in enumerate(table.column_members):
             cell: review.Cell = (list(members), list(other))
@@ -127,14 +129,13 @@ def _table_data(agreement: review.Agreement, chosen: review.Cell | None) -> dict
                     "open": chosen == cell,
                 }
             )
-        why = kappa.undefined or ""
         rows.append(
             {
                 "name": name,
                 "cells": cells,
                 "total": int(table.row_totals[at]),
                 "kappa": format_coefficient(kappa),
-                "why": why,
+                "why": kappa.undefined or "",
             }
         )
     matches = list(zip(table.column_names, table.agreeing.T, strict=True))
@@ -206,12 +207,12 @@ def describe_basis(agreement: review.Agreement) -> str:
     rated = "rating" in (agreement.left.noun, agreement.right.noun)
     things = "question–passage pairs" if rated else "passages"
     lines = [f"Compared: {text.how_many(agreement.n, things)} with values on both sides."]
-    for count, other in (
-        (agreement.left_only, agreement.right),
-        (agreement.right_only, agreement.left),
-    ):
-        if count:
-            lines.append(f"Left out: {text.how_many(count, things)} without a value in {other}.")
+    alone = ((agreement.left_only, agreement.right), (agreement.right_only, agreement.left))
+    lines += [
+        f"Left out: {text.how_many(count, things)} without a value in {other}."
+        for count, other in alone
+        if count
+    ]
     if agreement.n and scales_differ(agreement):
         lines.append(
             f"The scales differ, so compare {RELEVANT_KAPPA[0].lower()}{RELEVANT_KAPPA[1:]}."
