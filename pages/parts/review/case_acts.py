@@ -406,8 +406,6 @@ def _case_fields(
     }
     if row.settling is None:
         data |= settling_forms.offer_settlements(project, left, right, row, policy)
-        for asked in data["asked"]:
-            asked["text"] = html.as_shown(asked["text"])
     return data
 
 
@@ -486,22 +484,19 @@ def _why_empty(
     of_query: bool,
     cell: review.Cell | None,
 ) -> str:
-    if not agreement.n:
-        return "No pair has a value on both sides. Choose other sides."
-    if of_query:
-        return "No cases for this query. Clear the query filter to see all cases."
-    if some_settled:
-        return "All cases are resolved."
-    if cell is not None:
-        return (
+    reasons = (
+        (not agreement.n, "No pair has a value on both sides. Choose other sides."),
+        (of_query, "No cases for this query. Clear the query filter to see all cases."),
+        (some_settled, "All cases are resolved."),
+        (
+            cell is not None,
             "No open cases in the selected cell. Clear the filter or choose another order to see"
-            " other cases."
-        )
-    return (
-        "No disagreements: the values of all pairs agree."
-        if order == "worst"
-        else "No cases in this order."
+            " other cases.",
+        ),
+        (order == "worst", "No disagreements: the values of all pairs agree."),
+        (True, "No cases in this order."),
     )
+    return next(words for applies, words in reasons if applies)
 
 
 KEY = "cases"
@@ -516,9 +511,7 @@ ORDERS: dict[choices.DisagreementOrder, str] = {
 
 def set_widgets(project: Project) -> None:
     """Set the filters as in the address."""
-    disagreements_address.set_widget("query", pooled_queries(project), "")
-    if not st.session_state["query_listed"]:
-        st.session_state["query_listed"] = None
+    disagreements_address.set_widget("query", pooled_queries(project), None)
     disagreements_address.set_widget("order", ORDERS, "worst")
     st.session_state["show_settled"] = with_settled()
 

@@ -83,7 +83,7 @@ def write_address() -> None:
         )
 
 
-def set_widget(name: str, options: Iterable[str], default: str) -> None:
+def set_widget(name: str, options: Iterable[str], default: str | None) -> None:
     """Set the widget of a choice from the address.
 
     Args:

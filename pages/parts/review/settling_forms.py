@@ -71,7 +71,7 @@ def offer_settlements(
         "asked": [
             {
                 "id": candidate.question.question_id,
-                "text": candidate.question.shown_text,
+                "text": html.as_shown(candidate.question.shown_text),
                 "rating": candidate.rating,
                 "gives": candidate.question.question_id in given,
             }
