@@ -363,10 +363,9 @@ def _draw_list_and_passage(
         else:
             turned = int(act["to"])
     place = find_open_place(project)
-    listing = find_page(project, policy, wanted, place, turned)
     if place is None or place[1] is None:
         place = review.where_to_begin(project, policy, wanted, None if place is None else place[0])
-        listing = find_page(project, policy, wanted, place, turned)
+    listing = find_page(project, policy, wanted, place, turned)
     seen_labels.record_shown(project, [(row.query_id, row.passage_id) for row in listing.rows])
     with st.container(key="desk"):
         with st.container(key="desk-list"):
