@@ -17,9 +17,7 @@ from exam_workbench.labels import (
 )
 from exam_workbench.records import pooled_queries
 from exam_workbench.store import Project
-from pages.parts.shared import ui
-from pages.parts.shared.actions import Act, pending_actions, save_all
-from pages.parts.shared.html import as_html, text_html
+from pages.parts.shared import actions, html, ui
 
 KEY = "citing"
 STYLE = """
@@ -35,10 +33,10 @@ def draw(project: Project) -> None:
     The grader's rating and the values of other people appear after the person's own value.
     """
     st.html(f"<style>{STYLE}</style>")
-    asked = pending_actions(KEY)
+    asked = actions.pending_actions(KEY)
     acts = list(asked.acts)
     with ui.errors():
-        save_all(asked, acts, project.name, partial(_save_value, project), _name_act)
+        actions.save_all(asked, acts, project.name, partial(_save_value, project), _name_act)
     grader = citation_grader(project)
     queries = ui.distinct_option_texts(pooled_queries(project))
     responses = [
@@ -79,9 +77,8 @@ def draw(project: Project) -> None:
         )
     with st.container(horizontal=True, key="cited"):
         with st.container():
-            st.html(
-                f'<div class="asked" dir="auto"><b>{as_html(sentences[at][0].sentence)}</b></div>'
-            )
+            sentence = html.as_html(sentences[at][0].sentence)
+            st.html(f'<div class="asked" dir="auto"><b>{sentence}</b></div>')
             ui.draw_link(
                 "passages", "Open passage", query=query_id, passage=sentences[at][0].passage_id
             )
@@ -112,7 +109,7 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
             '<p class="gray">No text imported for this passage, so the citation is unresolved.</p>'
         )
         return
-    st.html(text_html(citation.text, []))
+    st.html(html.text_html(citation.text, []))
     cited_place = {
         "home": project.name,
         "passage": citation.passage_id,
@@ -124,7 +121,7 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
             st.button(
                 meaning.capitalize(),
                 key=f"support {citation.place} {value}",
-                on_click=pending_actions(KEY).note_press,
+                on_click=actions.pending_actions(KEY).note_press,
                 args=({"value": value, **cited_place},),
                 shortcut=str(value) if by_key else None,
                 type="primary" if citation.own == value else "secondary",
@@ -133,7 +130,7 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
             st.button(
                 "Withdraw",
                 key=f"withdraw {citation.place}",
-                on_click=pending_actions(KEY).note_press,
+                on_click=actions.pending_actions(KEY).note_press,
                 args=({"value": None, **cited_place},),
                 type="tertiary",
                 icon=":material/undo:",
@@ -150,7 +147,7 @@ def _draw_citation(project: Project, citation: Citation, by_key: bool) -> None:
         )
 
 
-def _save_value(project: Project, act: Act, author: str) -> str:
+def _save_value(project: Project, act: actions.Act, author: str) -> str:
     set_support(
         project, str(act["passage"]), int(act["sentence"]), str(act["cited"]), act["value"], author
     )
@@ -161,5 +158,5 @@ def _save_value(project: Project, act: Act, author: str) -> str:
     )
 
 
-def _name_act(act: Act) -> str:
+def _name_act(act: actions.Act) -> str:
     return f"Your value for the support by {act['cited']}"

@@ -3,7 +3,6 @@ reasons.
 """
 
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -84,7 +83,9 @@ def _do_action(changes: review.StateChanges, act: actions.Act) -> None:
     if what == "read":
         st.switch_page(
             "pages/passages.py",
-            query_params=_passage_address(changes, act["query"], act["passage"]),
+            query_params=address.link_parameters(
+                **_passage_place(changes, act["query"], act["passage"])
+            ),
         )
     elif what == "why":
         _write_choice({ADDRESS["why"]: f"{act['query']} {act['passage']}" if act["open"] else ""})
@@ -167,8 +168,9 @@ def _label_rows(
                 "causes": causes,
                 "waiting": waiting,
                 "questions": [html.as_shown(words) for words in questions],
-                "href": "passages?"
-                + urlencode(_passage_address(changes, flip.query_id, flip.passage_id)),
+                "href": address.screen_link(
+                    "passages", **_passage_place(changes, flip.query_id, flip.passage_id)
+                ),
                 "why": _label_reasons(project, changes, flip)
                 if opened == f"{flip.query_id} {flip.passage_id}"
                 else None,
@@ -177,10 +179,8 @@ def _label_rows(
     return rows
 
 
-def _passage_address(
-    changes: review.StateChanges, query_id: str, passage_id: str
-) -> dict[str, str]:
-    """Return the address of a passage under the scoring settings of the state after."""
+def _passage_place(changes: review.StateChanges, query_id: str, passage_id: str) -> dict[str, str]:
+    """Return the place of a passage under the scoring settings of the state after."""
     after = changes.after
     policy = {"grader": str(after.grader), "tau": after.min_rating, "label": after.label}
     # Choices that already hold on all screens are left out, since reading them again would add a
@@ -190,7 +190,7 @@ def _passage_address(
         key: scoring_settings.LABEL_RULES.get(str(value), str(value))
         for key, value in other.items()
     }
-    return address.link_parameters(query=query_id, passage=passage_id) | choices
+    return {"query": query_id, "passage": passage_id} | choices
 
 
 def _label_reasons(
