@@ -135,8 +135,7 @@ def draw_settings_line(screen: str) -> None:
     # The first project can change with the list of projects, so an address always names its
     # project.
     parameters = {"project": str(st.session_state["project"])} if ui.list_projects() else {}
-    choices: dict[str, str] = {}
-    usual: dict[str, str] = {}
+    usual: dict[Choice, Any] = {}
     project = ui.project_or_none()
     known = (
         [grader.spec.name for grader in bank.label_graders(project) if grader.grades]
@@ -144,34 +143,24 @@ def draw_settings_line(screen: str) -> None:
         else []
     )
     if project is not None and known:
-        st.session_state["looking"], choices, usual = _draw_line(project, known, screen)
-    address.write_choices(parameters | choices, usual)
+        boards = [*official_sources(project), NO_BOARD]
+        usual = _set_choices(known, boards, labels.usual_min_judgment(project))
+        st.session_state["looking"] = _draw_line(project, known, boards, screen)
+    chosen = {choice: st.session_state[choice] for choice in usual}
+    address.write_choices(parameters | _as_parameters(chosen), _as_parameters(usual))
 
 
-def _draw_line(
-    project: Project, known: list[str], screen: str
-) -> tuple[ViewChoices, dict[str, str], dict[str, str]]:
-    """Draw the line; return the choices, their address parameters, and the parameters of the
-    defaults.
+def _draw_line(project: Project, known: list[str], boards: list[str], screen: str) -> ViewChoices:
+    """Draw the line and return the choices. A screen without it keeps them for the next screen.
 
     Args:
         known: names of the graders that have grades.
+        boards: names of the official leaderboards, and of the choice of none.
     """
-    boards = [*official_sources(project), NO_BOARD]
-    usual = _set_choices(known, boards, labels.usual_min_judgment(project))
     if screen in MATTERS:
-        view = _draw_widgets(project, known, boards, screen)
-    else:
-        # A screen without these widgets keeps the choices for the next screen.
-        measure, against = (str(st.session_state[choice]) for choice in ("measure", "against"))
-        view = ViewChoices(
-            chosen_policy(project), measure, None if against == NO_BOARD else against
-        )
-    return (
-        view,
-        _as_parameters({choice: st.session_state[choice] for choice in usual}),
-        _as_parameters(usual),
-    )
+        return _draw_widgets(project, known, boards, screen)
+    measure, against = (str(st.session_state[choice]) for choice in ("measure", "against"))
+    return ViewChoices(chosen_policy(project), measure, None if against == NO_BOARD else against)
 
 
 def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice, Any]:
