@@ -89,12 +89,14 @@ class RatingsTabState:
         place: the passage of the fields below.
         tried: ratings that a person is trying, by question id.
         made: keys of the latest overrides, which can be withdrawn together.
+        effect: a passage, and the effect of the ratings that were last tried there.
     """
 
     refused: dict[str, Any] | None = None
     place: seen_labels.Place | None = None
     tried: dict[str, int] = field(default_factory=dict)
     made: list[int] = field(default_factory=list)
+    effect: tuple[seen_labels.Place | None, review.Effect] | None = None
 
     def reset_for_passage(self, place: seen_labels.Place) -> None:
         """Reset the state if another passage is open now."""
@@ -161,12 +163,11 @@ def draw_effect(
 ) -> None:
     """Draw the effect of tried or saved ratings on the label and the leaderboard."""
     bench, view = ratings_tab_state(), scoring_settings.current_view()
-    kept: tuple[object, review.Effect] | None = st.session_state.get("override effect")
     if foretold is None or view is None:
-        if bench.made and kept is not None and kept[0] == bench.place:
+        if bench.made and bench.effect is not None and bench.effect[0] == bench.place:
             st.container(key="effect made").html(
                 html.effect_html(
-                    kept[1],
+                    bench.effect[1],
                     "Effect of the overrides" if len(bench.made) > 1 else "Effect of the override",
                 )
             )
@@ -184,7 +185,7 @@ def draw_effect(
     except errors.WorkbenchError as error:
         st.caption(ui.escape(f"The effect on the leaderboard is unknown: {error}"))
         return
-    st.session_state["override effect"] = place, outcome
+    bench.effect = place, outcome
     st.container(key="effect tried").html(html.effect_html(outcome, "Expected effect"))
 
 

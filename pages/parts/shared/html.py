@@ -158,21 +158,16 @@ def known_html(desk: review.PassageDetails, history: Sequence[records.JudgmentAc
             for act in history
         )
         parts.append(f"<details><summary>Judgment history</summary><ul>{acts}</ul></details>")
-    if desk.ranks:
-        ranks = [(run, f"{rank:,}") for run, rank in desk.ranks if rank is not None]
-        others = [(run, "–") for run, rank in desk.ranks if rank is None]
-        if ranks:
-            parts.append(
-                _list_html(f"Ranks ({len(ranks):,} of {how_many(len(desk.ranks), 'runs')})", ranks)
-            )
-        # A column of dashes is replaced by their number.
-        if others:
-            words = (
-                f"{how_many(len(others), 'other runs' if ranks else 'runs')} without this passage"
-            )
-            parts.append(
-                f"<details><summary>{words}</summary>{_rows_html(words, others)}</details>"
-            )
+    ranks = [(run, f"{rank:,}") for run, rank in desk.ranks if rank is not None]
+    others = [(run, "–") for run, rank in desk.ranks if rank is None]
+    if ranks:
+        parts.append(
+            _list_html(f"Ranks ({len(ranks):,} of {how_many(len(desk.ranks), 'runs')})", ranks)
+        )
+    # A column of dashes is replaced by their number.
+    if others:
+        words = f"{how_many(len(others), 'other runs' if ranks else 'runs')} without this passage"
+        parts.append(f"<details><summary>{words}</summary>{_rows_html(words, others)}</details>")
     return f'<div class="desk-known">{"".join(parts)}</div>'
 
 
@@ -199,9 +194,11 @@ def effect_html(effect: review.Effect, title: str) -> str:
     measure, systems = as_html(effect.after.measure), effect.systems
     jumped = sum(system.rank_before != system.rank_after for system in systems)
     moves = f"{jumped} change{'s' * (jumped == 1)} rank" if jumped else "No system changes its rank"
-    lines = [label, f"{moves}, {len(systems)} of {len(effect.after.systems)} change {measure}:"]
-    if not systems:
-        lines[1:] = [f"No change in {measure}."]
+    scores = (
+        f"{moves}, {len(systems)} of {len(effect.after.systems)} change {measure}:"
+        if systems
+        else f"No change in {measure}."
+    )
     moved = [
         f"<li>{as_html(system.run)}: {ui.as_number(system.score_before, 4)} →"
         f" {ui.as_number(system.score_after, 4)},"
@@ -210,7 +207,7 @@ def effect_html(effect: review.Effect, title: str) -> str:
     ]
     if (rest := len(systems) - MOVERS_SHOWN) > 0:
         moved.append(f"<li>and {rest} more</li>")
-    shown = "".join(f"<p>{line}</p>" for line in lines) + f"<ul>{''.join(moved)}</ul>"
+    shown = f"<p>{label}</p><p>{scores}</p><ul>{''.join(moved)}</ul>"
     if (shift := effect.shift) is not None:
         pair = (
             "undefined"
