@@ -54,11 +54,9 @@ VIEWS = {
 
 
 def rests_on(project: Project, policy: labels.Policy, board: labels.Leaderboard) -> str:
-    """Return the share of needed pairs behind the labels and why others are missing; empty if
-    complete.
-    """
+    """Return the share of needed pairs behind the labels, and why others are missing."""
     if board.usable == board.needed:
-        return ""
+        return "All pairs that the measure needs are graded."
     lacks = labels.label_readiness(project, labels.basis(project, policy))
     ungraded = sum(board.ungraded.values())
     missing = {
@@ -152,15 +150,8 @@ def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
                 correlation_strip(compared)
         if summary.grading:
             with draw_sentence_part("grading", summary.grading):
-                note = (
-                    "All pairs that the measure needs are graded."
-                    if board.usable == board.needed
-                    else ""
-                )
                 graded = ui.escape(summary.fully_graded_sentence)
-                st.container(key="rests-on").caption(
-                    f"{note}{rests_on(project, policy, board)} {graded}"
-                )
+                st.container(key="rests-on").caption(f"{rests_on(project, policy, board)} {graded}")
         if summary.auditing:
             with draw_sentence_part("auditing", summary.auditing):
                 audited = audit.audited_by(project, policy, board.measure)

@@ -3,7 +3,7 @@ Export.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import streamlit as st
 
@@ -68,9 +68,7 @@ def _draw_part(screen: str, words: str, about: str | None = None, **query: str) 
 @contextmanager
 def greyed_leaderboard(doubt: str) -> Iterator[None]:
     """Draw a leaderboard in grey below the reason, if there is one."""
-    if not doubt:
-        yield
-        return
-    st.container(key="few-graded-why").warning(ui.escape(doubt), icon=":material/warning:")
-    with st.container(key=GREYED):
+    if doubt:
+        st.container(key="few-graded-why").warning(ui.escape(doubt), icon=":material/warning:")
+    with st.container(key=GREYED) if doubt else nullcontext():
         yield
