@@ -49,10 +49,9 @@ def default_states(project: Project) -> dict[str, labels.Policy]:
     If only one version exists, return it without and with overrides.
     """
     policy, newest = scoring_settings.chosen_policy(project), bank.latest_version(project)
-    earlier = replace(policy, bank_version=newest - 1)
     if newest < 2:
-        earlier = replace(policy, overrides=not labels.find_overrides(project))
-    return {"from": earlier, "to": policy}
+        return {"from": replace(policy, overrides=not labels.find_overrides(project)), "to": policy}
+    return {"from": replace(policy, bank_version=newest - 1), "to": policy}
 
 
 def state_options(project: Project) -> dict[str, list[Any]]:

@@ -160,16 +160,14 @@ with more:
     )
 
 official = labels.Policy(min_judgment=scoring_settings.chosen_policy(project).min_judgment)
-samples = 0
 with st.container(horizontal=True, vertical_alignment="center"):
     view = view_choice.choose_view([TABLE, HEAT], key="shape")
-    if st.toggle(
+    intervals = st.toggle(
         "Intervals",
         key="intervals",
         bind="query-params",
         help=f"95% intervals from {RESAMPLES} resamples of the queries.",
-    ):
-        samples = RESAMPLES
+    )
     st.space("stretch")
     downloads = st.container(horizontal=True, width="content")
 if not ratings or not shown:
@@ -211,7 +209,7 @@ try:
         against_measure,
         official,
         ties,
-        samples=samples,
+        samples=RESAMPLES if intervals else 0,
         queries=queries,
         report=draw_progress,
     )

@@ -153,13 +153,8 @@ def work_notes(work: review.QueryWork) -> list[str]:
         (work.stale, "stale overrides"),
         (work.ungraded, "ungraded pairs"),
     )
-    shared = (
-        f"{how_many(work.sampled, 'passages')} also assigned to other assessors"
-        if work.sampled
-        else ""
-    )
-    if work.blind and not work.sampled:
-        shared = "also assigned to other assessors"
+    sample = f"{how_many(work.sampled, 'passages')} " if work.sampled else ""
+    shared = f"{sample}also assigned to other assessors" if sample or work.blind else ""
     return [
         note
         for note in (due_note(work), *(how_many(n, what) for n, what in counts if n), shared)
@@ -193,15 +188,15 @@ def draw_news(project: Project, name: str) -> None:
         )
         for one, count in to_judge.items()
     ]
-    for job in review.finished_jobs(project, name)[:JOBS_SHOWN]:
-        news = (
-            f"Job {job.state}: {job.name}, {how_many(job.done, 'results')}, {job.failed:,} failed"
+    lines += [
+        panels.count_line(
+            None,
+            f"Job {job.state}: {job.name}, {how_many(job.done, 'results')}, {job.failed:,} failed",
+            address.screen_link(SCREENS[job.kind]),
+            aside=panels.ago(job.ended_at),
         )
-        lines.append(
-            panels.count_line(
-                None, news, address.screen_link(SCREENS[job.kind]), aside=panels.ago(job.ended_at)
-            )
-        )
+        for job in review.finished_jobs(project, name)[:JOBS_SHOWN]
+    ]
     if lines:
         panels.draw(
             "my-news", [panels.make_panel("Audits and finished jobs", [panels.lines_block(lines)])]

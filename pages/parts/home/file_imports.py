@@ -234,9 +234,8 @@ def _group_files(rows: Sequence[UploadRow]) -> list[exchange.Group]:
 
 def _make_row(file_id: str, source: formats.Source) -> UploadRow:
     """Return a file with the kind that the person chose, or else the recognized one."""
-    guess = formats.detect_kind(source)
-    if guess not in exchange.IMPORTERS:
-        guess = None
+    detected = formats.detect_kind(source)
+    guess = detected if detected in exchange.IMPORTERS else None
     out = file_id in st.session_state.setdefault("files left out", set())
     return UploadRow(file_id, source, guess, st.session_state.get(f"kind {file_id}", guess), out)
 

@@ -196,15 +196,20 @@ def review_door(
         graded: whether anything is graded.
     """
     if agreed is None:
-        if not judged:
-            key, lacking = (
+        reasons = (
+            (
+                not judged,
                 "no-judgments",
                 "No judgments yet. Import judgments, or judge passages yourself.",
-            )
-        elif not graded:
-            key, lacking = "no-labels", "No labels to compare judgments with. Grade the pool first."
-        else:
-            key, lacking = "nothing-in-common", "No passage has both a label and a judgment yet."
+            ),
+            (
+                not graded,
+                "no-labels",
+                "No labels to compare judgments with. Grade the pool first.",
+            ),
+            (True, "nothing-in-common", "No passage has both a label and a judgment yet."),
+        )
+        key, lacking = next((key, words) for applies, key, words in reasons if applies)
         shown = [text_block(lacking, key=key)]
         shown.append(lines_block([count_line(None, "Judge passages", screen_link("my_work"))]))
     else:

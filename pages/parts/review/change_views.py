@@ -261,9 +261,11 @@ def _draw_summary(
         lines.append(
             "The snapshots used different settings (address, request, paths or number of passages)."
         )
-    for name in (before, after):
-        if failed := asked[name].failed:
-            lines.append(f"Failed queries in {name}: {failed:,}.")
+    lines += [
+        f"Failed queries in {name}: {asked[name].failed:,}."
+        for name in (before, after)
+        if asked[name].failed
+    ]
     st.container(
         key=f"about-freezes{'' if fall is None else ' fell' if fall.fell else ' stays'}"
     ).caption(ui.escape(" ".join(lines)))

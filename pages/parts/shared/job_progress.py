@@ -203,7 +203,7 @@ def _draw_running(
 def _draw_controls(job: jobs.BackgroundJob) -> None:
     """Draw widgets that change the number of parallel calls, pause and cancel."""
     if asks_endpoint(job) and not in_batches(job):
-        flying = st.number_input(
+        job.control.concurrency = st.number_input(
             "Parallel calls",
             1,
             job_plan.MOST_IN_FLIGHT,
@@ -211,8 +211,6 @@ def _draw_controls(job: jobs.BackgroundJob) -> None:
             key="calls in flight now",
             width=120,
         )
-        if flying != job.control.concurrency:
-            job.control.concurrency = int(flying)
     if job.control.paused:
         st.button(
             "Resume", icon=":material/play_arrow:", on_click=job.control.resume, key="resume job"
