@@ -80,16 +80,15 @@ def _difference_html(change: review.QuestionChange) -> str:
 
 def draw_boards(_: Project, changes: review.StateChanges) -> None:
     """Draw both leaderboards in one table, with each system's rank and change of score."""
-    if changes.board_before is None and changes.board_after is None:
+    board = changes.board_after or changes.board_before
+    if board is None:
         st.text("Neither state has a leaderboard.")
         return
-    board = changes.board_after or changes.board_before
-    measure = board.measure if board else ""
     shifts = [
         None if s.score_before is None or s.score_after is None else s.score_after - s.score_before
         for s in changes.systems
     ]
-    st.caption(ui.escape(f"Systems by {measure}, sorted by their rank after the change"))
+    st.caption(ui.escape(f"Systems by {board.measure}, sorted by their rank after the change"))
     st.dataframe(
         {
             "Run": [s.run for s in changes.systems],

@@ -50,14 +50,10 @@ class PendingActions:
                 self.acts.append(act)
                 self.taken = act["id"]
 
-    def draw(self, kind: str, data: dict[str, Any], **callbacks: Callable[[], None]) -> None:
+    def draw(self, kind: str, data: dict[str, Any]) -> None:
         """Draw the content of a kind, whose actions are noted here."""
         components.draw(
-            kind,
-            self.key,
-            {"taken": self.taken, **data},
-            on_acts_change=self.note_actions,
-            **callbacks,
+            kind, self.key, {"taken": self.taken, **data}, on_acts_change=self.note_actions
         )
 
     def note_press(self, act: Act) -> None:

@@ -439,7 +439,6 @@ def choose_measure(
     key: str,
     default: str = DEFAULT_MEASURE,
     shares: bool = False,
-    gold: bool = False,
 ) -> str:
     """Draw a choice of the standard measures and return it; other measures of trec_eval can be
     typed.
@@ -447,9 +446,8 @@ def choose_measure(
     Args:
         cover: whether EXAM-Cover is offered.
         shares: whether normalised coverage and similarity to gold texts may be typed as well.
-        gold: whether there are gold texts, so that their measures are offered.
     """
-    offered = _offer_measures(cover, default, gold)
+    offered = _offer_measures(cover, default)
     picked = st.selectbox(
         label,
         offered,
