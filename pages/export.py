@@ -54,17 +54,15 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool, Readiness | None]
     _rests_on(state, labelled)
     left, right = st.columns(2)
     counted = exchange.qrels_counts(project, policy, binary)
-    with left, st.expander("Label distribution", expanded=True):
-        st.dataframe(
-            {"Label": list(counted), "Passages": list(counted.values())},
-            hide_index=True,
-            column_config={"Passages": st.column_config.NumberColumn(format="localized")},
-        )
-    with right, st.expander("First lines of the file", expanded=True):
-        st.code(
-            "\n".join(exchange.qrels_text(project, policy, binary=binary, lines=8).splitlines()),
-            language=None,
-        )
+    left.expander("Label distribution", expanded=True).dataframe(
+        {"Label": list(counted), "Passages": list(counted.values())},
+        hide_index=True,
+        column_config={"Passages": st.column_config.NumberColumn(format="localized")},
+    )
+    right.expander("First lines of the file", expanded=True).code(
+        "\n".join(exchange.qrels_text(project, policy, binary=binary, lines=8).splitlines()),
+        language=None,
+    )
     return policy, binary, ready
 
 
