@@ -411,6 +411,5 @@ def draw_pool(project: Project) -> None:
         # Always enabled: the value is known after the field loses focus, which the click on the
         # button causes.
         if presses.button("Rebuild the pool", key="pool again") and wanted != depth:
-            with project.transaction() as cursor:
+            with ui.errors(rerun=True), project.transaction() as cursor:
                 set_pool_depth(cursor, int(wanted), ui.author())
-            st.rerun()
