@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from ..errors import GradingError, InputError
+from ..errors import GradingError, InputError, check_rules
 
 PORTS = {"http": 80, "https": 443}
 
@@ -35,33 +35,45 @@ def checked_host(address: str) -> str:
     hint = "Use an address such as https://api.example.org/v1, and enter the key separately."
     try:
         parts = urlsplit(address)
-        host, _ = parts.hostname, parts.port
+        host, _ = parts.hostname or "", parts.port
     except ValueError:
         raise InputError("invalid-address", "The endpoint's address is not a URL.", hint) from None
-    if parts.username is not None or parts.password is not None or "@" in parts.netloc:
-        raise InputError(
-            "secret-in-address", "The endpoint's address contains a user name or a password.", hint
-        )
-    if parts.query or parts.fragment or "?" in address or "#" in address:
-        raise InputError(
-            "secret-in-address",
-            "The endpoint's address contains a query or a fragment, which may hold a key.",
-            hint,
-        )
-    if parts.scheme not in PORTS or not host:
-        raise InputError(
-            "invalid-address",
-            "The endpoint's address does not begin with http:// or https:// and a host.",
-            hint,
-        )
-    if "\\" in address or not address.isprintable() or any(sign.isspace() for sign in address):
+    check_rules(
+        (
+            parts.username is not None or parts.password is not None or "@" in parts.netloc,
+            InputError(
+                "secret-in-address",
+                "The endpoint's address contains a user name or a password.",
+                hint,
+            ),
+        ),
+        (
+            bool(parts.query or parts.fragment or "?" in address or "#" in address),
+            InputError(
+                "secret-in-address",
+                "The endpoint's address contains a query or a fragment, which may hold a key.",
+                hint,
+            ),
+        ),
+        (
+            parts.scheme not in PORTS or not host,
+            InputError(
+                "invalid-address",
+                "The endpoint's address does not begin with http:// or https:// and a host.",
+                hint,
+            ),
+        ),
         # Programs split such an address in different ways, so a check might see another host than
         # the request.
-        raise InputError(
-            "invalid-address",
-            "The endpoint's address contains spaces, backslashes or invisible characters.",
-            hint,
-        )
+        (
+            "\\" in address or not address.isprintable() or any(map(str.isspace, address)),
+            InputError(
+                "invalid-address",
+                "The endpoint's address contains spaces, backslashes or invisible characters.",
+                hint,
+            ),
+        ),
+    )
     return host
 
 

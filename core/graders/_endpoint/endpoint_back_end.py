@@ -15,7 +15,7 @@ import openai
 import orjson
 
 from ...choices import Api
-from ...errors import GradingError, InputError, check_in_range
+from ...errors import GradingError, InputError, check_in_range, check_rules
 from ...limits import read_limit
 from .._access import (
     VARIABLE,
@@ -380,26 +380,36 @@ class EndpointBackEnd:
         thinking_tokens: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not model.strip():
-            raise InputError(
-                "no-model-named", "No model given.", "Enter the model's name at the endpoint."
-            )
-        for name, value, known in (
-            ("structured", structured, get_args(Structured)),
-            ("api", api, get_args(Api)),
-        ):
-            if value not in known:
-                raise InputError(
-                    "unknown-parameter-value",
-                    f"Invalid {name}: {value!r}.",
-                    f"Use one of {', '.join(known)}.",
+        check_rules(
+            (
+                not model.strip(),
+                InputError(
+                    "no-model-named", "No model given.", "Enter the model's name at the endpoint."
+                ),
+            ),
+            *(
+                (
+                    value not in known,
+                    InputError(
+                        "unknown-parameter-value",
+                        f"Invalid {name}: {value!r}.",
+                        f"Use one of {', '.join(known)}.",
+                    ),
                 )
-        if api == "completions" and structured == "json":
-            raise InputError(
-                "useless-parameter",
-                "Plain completions have no structured output.",
-                "Set structured to auto or text.",
-            )
+                for name, value, known in (
+                    ("structured", structured, get_args(Structured)),
+                    ("api", api, get_args(Api)),
+                )
+            ),
+            (
+                api == "completions" and structured == "json",
+                InputError(
+                    "useless-parameter",
+                    "Plain completions have no structured output.",
+                    "Set structured to auto or text.",
+                ),
+            ),
+        )
         limit_s = FIRST_LIMIT if timeout_s is None else timeout_s
         sound = (
             attempts >= 1
@@ -415,21 +425,28 @@ class EndpointBackEnd:
             f" temperature from 0, and thinking_tokens from 0 to {MOST_THINKING:,}.",
             sound,
         )
-        if taken := sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS):
-            raise InputError(
-                "invalid-further-fields",
-                f"The additional request fields contain {', '.join(taken)}, which the"
-                " grader sets itself.",
-                "Remove it there. Use the grader's own parameters for the temperature and"
-                " structured output.",
-            )
-        if key_variable is not None and not VARIABLE.fullmatch(key_variable):
-            # The message does not repeat the name, because it may be a misplaced key.
-            raise InputError(
-                "invalid-key-variable",
-                "Invalid name of the variable with the key.",
-                "Put the key into an environment variable, and enter the variable's name.",
-            )
+        taken = sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS)
+        check_rules(
+            (
+                bool(taken),
+                InputError(
+                    "invalid-further-fields",
+                    f"The additional request fields contain {', '.join(taken)}, which the"
+                    " grader sets itself.",
+                    "Remove it there. Use the grader's own parameters for the temperature and"
+                    " structured output.",
+                ),
+            ),
+            (
+                key_variable is not None and not VARIABLE.fullmatch(key_variable),
+                # The message does not repeat the name, because it may be a misplaced key.
+                InputError(
+                    "invalid-key-variable",
+                    "Invalid name of the variable with the key.",
+                    "Put the key into an environment variable, and enter the variable's name.",
+                ),
+            ),
+        )
         address = (base_url or usual_address()).strip()
         # Keep the creator's permissions, because a job may call the endpoint in another thread.
         self._access = current_access()

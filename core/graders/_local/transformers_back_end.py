@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...choices import MOST_BEAMS
-from ...errors import GradingError, InputError
+from ...errors import GradingError, InputError, check_rules
 from ...grouping import group_pairs
 from .._access import OfferedEndpoint, current_access, use_access
 from .._grader_interface import Control, Outcome, Pair
@@ -216,18 +216,24 @@ class TransformersBackEnd(LocalBackEnd):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if type(self.num_beams) is not int or not 1 <= self.num_beams <= MOST_BEAMS:
-            raise InputError(
-                "parameter-out-of-range",
-                f"Invalid num_beams: {self.num_beams}.",
-                f"Use a whole number from 1 to {MOST_BEAMS}. 1 is greedy search.",
-            )
-        if self.sampling is not None and self.num_beams > 1:
-            raise InputError(
-                "useless-parameter",
-                "Beam search cannot be combined with sampling.",
-                "Leave num_beams out.",
-            )
+        check_rules(
+            (
+                type(self.num_beams) is not int or not 1 <= self.num_beams <= MOST_BEAMS,
+                InputError(
+                    "parameter-out-of-range",
+                    f"Invalid num_beams: {self.num_beams}.",
+                    f"Use a whole number from 1 to {MOST_BEAMS}. 1 is greedy search.",
+                ),
+            ),
+            (
+                self.sampling is not None and self.num_beams > 1,
+                InputError(
+                    "useless-parameter",
+                    "Beam search cannot be combined with sampling.",
+                    "Leave num_beams out.",
+                ),
+            ),
+        )
 
     def answer(
         self, calls: Sequence[Call], control: Control
