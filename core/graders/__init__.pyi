@@ -40,7 +40,6 @@ from ._endpoint.offline_calls import (
     is_remote as is_remote,
     order_pairs as order_pairs,
     replay_pair as replay_pair,
-    request_kind as request_kind,
     tokens_in_answer as tokens_in_answer,
 )
 from ._endpoint.retry import (

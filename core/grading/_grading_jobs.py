@@ -36,7 +36,6 @@ from ..graders import (
     is_remote,
     make_usage,
     other_models_note,
-    request_kind,
     tokens_in_answer,
 )
 from ..jobs import (
@@ -473,7 +472,7 @@ class _Step:
                     file = service.upload(folder / "calls.jsonl", f"exam-{batch.mark}.jsonl")
                     batch = self._update_batch(batch, state="uploaded", file_id=file)
             remote_batch = remote_batch or service.create(
-                batch.file_id or "", URLS[request_kind(self.grader)], batch.mark
+                batch.file_id or "", URLS[service.endpoint.dialect.api], batch.mark
             )
             batch = self._update_batch(
                 batch, state="sent", batch_id=remote_batch.id, remote=remote_batch.status

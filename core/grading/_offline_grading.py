@@ -35,7 +35,6 @@ from ..graders import (
     other_models_note,
     read_grades,
     replay_pair,
-    request_kind,
     write_pairs,
 )
 from ..grouping import nest_triples
@@ -314,7 +313,9 @@ def replay_pairs(
                 None
                 if played.body is None
                 else WrittenCall(
-                    call_name(grader, pair, played.body), request_kind(grader), played.body
+                    call_name(grader, pair, played.body),
+                    grader_endpoint(grader).endpoint.dialect.api,
+                    played.body,
                 ),
             )
 
@@ -540,7 +541,7 @@ def import_answer_files(
         FileError: a row does not answer a call of this grader about texts of this project. Nothing
             was changed.
     """
-    request_kind(grader)
+    grader_endpoint(grader)
     report = Report()
     # Files are read twice, so that nothing is imported if any row is unusable.
     for replies in in_chunks(read_replies(sources, report), CHUNK):

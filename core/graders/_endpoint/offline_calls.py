@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ...choices import Api
 from ...errors import GradingError
 from ...types import Grade, GraderInput
 from .._grader_interface import NO_TOKENS, Grader, Pair, Tokens
-from .._local.transformers_back_end import LocalBackEnd
 from .._reading.calls import EMPTY_PASSAGE, Completion, ReadingGrader
 from .chat import (
     UNEXPLAINED,
@@ -69,22 +67,7 @@ def is_remote(grader: Grader) -> bool:
     """Return whether a grader uses an endpoint, so that its calls can be made elsewhere or in
     batches.
     """
-    # The client loads slowly, and every job calls this function, so local models are recognized
-    # first.
-    if not isinstance(grader, ReadingGrader) or isinstance(grader.back_end, LocalBackEnd):
-        return False
-    from .endpoint_back_end import EndpointBackEnd
-
-    return isinstance(grader.back_end, EndpointBackEnd)
-
-
-def request_kind(grader: Grader) -> Api:
-    """Return the kind of request that a grader sends.
-
-    Raises:
-        GradingError: the grader uses no endpoint.
-    """
-    return _back_end(grader)[1].endpoint.dialect.api
+    return grader.spec.parameters.get("back_end") == "openai"
 
 
 def grader_endpoint(grader: Grader) -> EndpointBackEnd:
