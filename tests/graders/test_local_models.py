@@ -503,7 +503,7 @@ def test_started_pairs_never_exceed_the_window() -> None:
 def test_out_of_memory_batch_is_split(t5: str, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     back_end = TransformersBackEnd(t5)
     calls = [rating(passage(marker, 20)) for marker in RATED]
-    whole: Callable[..., Any] = back_end._runner.write
+    whole: Callable[..., Any] = back_end._runner.inputs
     sizes = []
 
     def small_memory(prompts: Any, batch: Any, *rest: Any) -> Any:
@@ -512,7 +512,7 @@ def test_out_of_memory_batch_is_split(t5: str, monkeypatch: pytest.MonkeyPatch, 
             raise error
         return whole(prompts, batch, *rest)
 
-    monkeypatch.setattr(back_end._runner, "write", small_memory)
+    monkeypatch.setattr(back_end._runner, "inputs", small_memory)
     assert [c.text for c in ask(back_end, *calls)] == [*map(str, RATED.values())]
     assert max(sizes) == 6
 

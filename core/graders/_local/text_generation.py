@@ -279,7 +279,7 @@ def write_texts(
     beams: int = 1,
     sampling: Sampling | None = None,
 ) -> list[WrittenText]:
-    """Write with a model like its own `generate`.
+    """Write with a model like its own `generate`; return a text per row, in their order.
 
     With one beam, decoding is greedy or sampled, and each row ends as soon as it is settled.
     Several beams are searched to their end, because the best one is known only then. Their logits
@@ -355,12 +355,10 @@ class CausalRunner:
 
     Args:
         loaded: the model.
-        sampling: settings for random sampling; None for the likeliest text.
         share: whether common prefixes are read once; False if the model cannot do so.
     """
 
     loaded: Loaded
-    sampling: Sampling | None = None
     share: bool = True
 
     def __post_init__(self) -> None:
@@ -422,32 +420,22 @@ class CausalRunner:
                     rows, beginning, rest = len(part.rows), part.shared, longest
         return batches
 
-    def write(
-        self,
-        prompts: Sequence[list[int]],
-        batch: Batch,
-        max_tokens: int,
-        settled: Callable[[str], bool] | None,
-        watched: Sequence[int],
-        beams: int = 1,
-    ) -> list[WrittenText]:
-        """Return an answer per row, in the batch's order."""
+    def inputs(self, prompts: Sequence[list[int]], batch: Batch) -> dict[str, Any]:
+        """Return the arguments of `generate` for a batch; see `write_texts`."""
         if not batch[0].shared:
             ids, mask = self._pad_rows([prompts[group.rows[0]] for group in batch], left=True)
-            inputs = {"input_ids": ids, "attention_mask": mask}
-        else:
-            beginnings = [prompts[group.rows[0]][: group.shared] for group in batch]
-            of = [place for place, group in enumerate(batch) for _ in group.rows]
-            rest, rest_mask = self._pad_rows(
-                [prompts[row][group.shared :] for group in batch for row in group.rows], left=True
-            )
-            ids, mask, cache = self._read(beginnings, of)
-            inputs = {
-                "input_ids": torch.cat([ids, rest], dim=1),
-                "attention_mask": torch.cat([mask, rest_mask], dim=1),
-                "past_key_values": cache,
-            }
-        return write_texts(self.loaded, inputs, max_tokens, settled, watched, beams, self.sampling)
+            return {"input_ids": ids, "attention_mask": mask}
+        beginnings = [prompts[group.rows[0]][: group.shared] for group in batch]
+        of = [place for place, group in enumerate(batch) for _ in group.rows]
+        rest, rest_mask = self._pad_rows(
+            [prompts[row][group.shared :] for group in batch for row in group.rows], left=True
+        )
+        ids, mask, cache = self._read(beginnings, of)
+        return {
+            "input_ids": torch.cat([ids, rest], dim=1),
+            "attention_mask": torch.cat([mask, rest_mask], dim=1),
+            "past_key_values": cache,
+        }
 
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
@@ -598,15 +586,9 @@ def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
 
 @dataclass
 class Seq2SeqRunner:
-    """Runs batches with a model that has an encoder and a decoder.
-
-    Args:
-        loaded: the model.
-        sampling: settings for random sampling; None for the likeliest text.
-    """
+    """Runs batches with a model that has an encoder and a decoder."""
 
     loaded: Loaded
-    sampling: Sampling | None = None
 
     def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
         """Return batches of prompts with similar length."""
@@ -614,20 +596,11 @@ class Seq2SeqRunner:
 
     plan_weighing = plan
 
-    def write(
-        self,
-        prompts: Sequence[list[int]],
-        batch: Batch,
-        max_tokens: int,
-        settled: Callable[[str], bool] | None,
-        watched: Sequence[int],
-        beams: int = 1,
-    ) -> list[WrittenText]:
-        """Return an answer per row, in the batch's order; see `write_texts`."""
+    def inputs(self, prompts: Sequence[list[int]], batch: Batch) -> dict[str, Any]:
+        """Return the arguments of `generate` for a batch; see `write_texts`."""
         rows = [prompts[row] for group in batch for row in group.rows]
         ids, mask = pad_rows(rows, pad_token(self.loaded), False, self.loaded.device)
-        inputs = {"input_ids": ids, "attention_mask": mask}
-        return write_texts(self.loaded, inputs, max_tokens, settled, watched, beams, self.sampling)
+        return {"input_ids": ids, "attention_mask": mask}
 
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]

@@ -301,10 +301,8 @@ class TransformersBackEnd(LocalBackEnd):
         from .text_generation import CausalRunner, Seq2SeqRunner
 
         if self._loaded.seq2seq:
-            return Seq2SeqRunner(self._loaded, self.sampling)
-        return CausalRunner(
-            self._loaded, self.sampling, self.share_prefixes and self.num_beams == 1
-        )
+            return Seq2SeqRunner(self._loaded)
+        return CausalRunner(self._loaded, self.share_prefixes and self.num_beams == 1)
 
     @property
     def _budget(self) -> int:
@@ -316,7 +314,7 @@ class TransformersBackEnd(LocalBackEnd):
         """Generate the answers to calls with the same settings; yield (row of the call, answer) in
         groups.
         """
-        from .text_generation import named_option
+        from .text_generation import named_option, write_texts
 
         ends = make_settled_test(calls[0], ready[0].text)
         whole = calls[0].max_tokens
@@ -329,7 +327,15 @@ class TransformersBackEnd(LocalBackEnd):
         def run_batch(batch: Batch, steps: int) -> list[tuple[int, WrittenText]]:
             return self._run_in_parts(
                 batch,
-                lambda part: self._runner.write(tokens, part, steps, ends, scored, self.num_beams),
+                lambda part: write_texts(
+                    self._loaded,
+                    self._runner.inputs(tokens, part),
+                    steps,
+                    ends,
+                    scored,
+                    self.num_beams,
+                    self.sampling,
+                ),
             )
 
         def make_completion(row: int, written: WrittenText) -> tuple[int, Completion]:
