@@ -15,7 +15,7 @@ from ...choices import Api
 from ...limits import read_limit
 from .._grader_interface import Tokens
 from .._prompts.prompt import PASSAGE, Messages, fill_prompt, prompt_variables
-from .._reading.calls import Call, Completion, is_answer, make_settled_test, read_completion
+from .._reading.calls import Call, Completion, is_answer, make_settled_test, named_option
 from .._reading.non_answers import reasoning_length
 from .._reading.parsing import ABSTENTION
 
@@ -362,18 +362,18 @@ def _option_chances(call: Call, completion: Completion, logprobs: Any) -> dict[s
         Probabilities that sum to 1; None if the answer has no choice, or no such token is reported.
     """
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    parsed = read_completion(call, completion)
-    if not isinstance(tokens, list) or parsed.status != "graded" or parsed.rating is None:
+    named = named_option(call, completion)
+    if not isinstance(tokens, list) or named is None:
         return None
-    named = (
-        ("no", "yes")[parsed.rating]
-        if call.form == "yes-no"
-        else call.options[parsed.rating].casefold()
-    )
     # Reasoning before the answer may name the choice, too.
     order = reversed(tokens) if reasoning_length(completion.text) else tokens
     found = next(
-        (token for token in order if isinstance(token, dict) and _option_in(token) == named), None
+        (
+            token
+            for token in order
+            if isinstance(token, dict) and _option_in(token) == named.casefold()
+        ),
+        None,
     )
     top = found.get("top_logprobs") if found else None
     weights = dict.fromkeys(map(str.casefold, call.options), 0.0)

@@ -15,7 +15,7 @@ import torch
 from rapidfuzz.distance import Prefix
 from torch.nn.utils.rnn import pad_sequence
 
-from .._reading.calls import Call, Completion, Sampling, read_completion
+from .._reading.calls import Sampling
 from .loading import Loaded
 from .prompting import Batch, Group, by_length
 
@@ -57,16 +57,6 @@ def prompt_seed(seed: int, prompt: Sequence[int]) -> int:
 
 # Characters with which tokenizers show a blank or a line end at the beginning of a token.
 _BLANKS = "▁ĠĊ \n\t"
-
-
-def named_option(call: Call, text: str) -> str | None:
-    """Return the option that an answer names, by the parser's rules; None if it names no option."""
-    parsed = read_completion(call, Completion(text))
-    if parsed.rating is None or parsed.status != "graded":
-        return None
-    names = {"yes-no": ("no", "yes"), "letter": call.options}.get(call.form)
-    name = str(parsed.rating) if names is None else names[parsed.rating].casefold()
-    return next((option for option in call.options if option.casefold() == name), None)
 
 
 class Options:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -22,6 +22,7 @@ from .._reading.calls import (
     Steps,
     drive_in_windows,
     make_settled_test,
+    named_option,
     stream_completions,
 )
 from .._reading.non_answers import reasoning_length
@@ -314,7 +315,7 @@ class TransformersBackEnd(LocalBackEnd):
         """Generate the answers to calls with the same settings; yield (row of the call, answer) in
         groups.
         """
-        from .text_generation import named_option, write_texts
+        from .text_generation import write_texts
 
         ends = make_settled_test(calls[0], ready[0].text)
         whole = calls[0].max_tokens
@@ -342,17 +343,16 @@ class TransformersBackEnd(LocalBackEnd):
             control.replace_reservation(
                 (len(tokens[row]), whole), (len(tokens[row]), len(written.tokens))
             )
-            distribution = None
+            completion = Completion(written.text, written.complete, shortened=ready[row].shortened)
             if (
                 watched
                 and written.complete
-                and (name := named_option(calls[row], written.text)) is not None
+                and (name := named_option(calls[row], completion)) is not None
             ):
                 reasons = reasoning_length(written.text) > 0
-                distribution = watched.distribution(written.tokens, written.scores, name, reasons)
-            return row, Completion(
-                written.text, written.complete, distribution, shortened=ready[row].shortened
-            )
+                chances = watched.distribution(written.tokens, written.scores, name, reasons)
+                completion = replace(completion, distribution=chances)
+            return row, completion
 
         for batch in self._allowed(self._runner.plan(tokens, self._budget), tokens, whole, control):
             at_once = ends is None or self.num_beams > 1

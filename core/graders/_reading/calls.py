@@ -267,6 +267,18 @@ def read_completion(call: Call, completion: Completion) -> Parsed:
     return parse_yes_no(text, complete)
 
 
+def named_option(call: Call, completion: Completion) -> str | None:
+    """Return the option of a call that an answer names, by the parser's rules; None if it names no
+    option.
+    """
+    parsed = read_completion(call, completion)
+    if parsed.rating is None or parsed.status != "graded":
+        return None
+    names = {"yes-no": ("no", "yes"), "letter": call.options}.get(call.form)
+    name = str(parsed.rating) if names is None else names[parsed.rating].casefold()
+    return next((option for option in call.options if option.casefold() == name), None)
+
+
 def is_answer(call: Call, text: str, structured: bool) -> bool:
     """Return whether a text is one of the requested answers, or says that the model cannot tell.
 
