@@ -101,17 +101,14 @@ class EncodingCache:
                 if (role, digest) in self._kept
             }
         missing = [digest for digest in text_of if digest not in encodings]
-        stored: dict[bytes, EncodedPassage] = {}
-        if store is not None:
-            kept = store.get(ENCODER, role, missing)
-            stored = {
-                digest: _from_kept(vectors, text_of[digest], role)
-                for digest, vectors in kept.items()
-            }
-            missing = [digest for digest in missing if digest not in stored]
-        if missing:
+        kept = {} if store is None else store.get(ENCODER, role, missing)
+        stored = {
+            digest: _from_kept(vectors, text_of[digest], role) for digest, vectors in kept.items()
+        }
+        new = [digest for digest in missing if digest not in stored]
+        if new:
             encodings |= zip(
-                missing, _encode_texts([text_of[digest] for digest in missing], role), strict=True
+                new, _encode_texts([text_of[digest] for digest in new], role), strict=True
             )
         if store is not None:
             store.put(
@@ -189,17 +186,9 @@ def unit_vectors(
             text for text, digest in zip(texts, digests, strict=True) if digest not in vectors
         )
     )
-    if keep:
-        vectors |= {
-            _text_digest(text): encoded.vector
-            for text, encoded in zip(rest, _CACHE.get(rest, QUESTION, store), strict=True)
-        }
-    elif rest:
-        vectors |= zip(
-            map(_text_digest, rest),
-            minilm.load_encoder(minilm.model_folder()).encode(rest),
-            strict=True,
-        )
+    if rest:
+        encodings = _CACHE.get(rest, QUESTION, store) if keep else _encode_texts(rest, QUESTION)
+        vectors |= zip(map(_text_digest, rest), (one.vector for one in encodings), strict=True)
     return np.stack([vectors[digest] for digest in digests])
 
 
