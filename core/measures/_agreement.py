@@ -41,21 +41,15 @@ class CrossTable:
     Args:
         rows, columns: the values of the left and the right side, each once.
         counts: whole numbers, rows x columns.
-        row_members, column_members: the original values of each row or column, if values were
-            merged.
+        row_members, column_members: the original values of each row or column; several if values
+            were merged.
     """
 
     rows: tuple[int, ...]
     columns: tuple[int, ...]
     counts: NDArray[np.int64]
-    row_members: Members = ()
-    column_members: Members = ()
-
-    def __post_init__(self) -> None:
-        if not self.row_members:
-            object.__setattr__(self, "row_members", tuple((value,) for value in self.rows))
-        if not self.column_members:
-            object.__setattr__(self, "column_members", tuple((value,) for value in self.columns))
+    row_members: Members
+    column_members: Members
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -111,7 +105,8 @@ def cross_table(
     shape = (len(rows), len(columns))
     cells = _find_places(left, rows) * len(columns) + _find_places(right, columns)
     counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
-    return CrossTable(tuple(rows), tuple(columns), counts)
+    members: list[Members] = [tuple((value,) for value in values) for values in (rows, columns)]
+    return CrossTable(tuple(rows), tuple(columns), counts, *members)
 
 
 def _find_places(values: ArrayLike, scale: Sequence[int]) -> NDArray[np.int64]:
@@ -246,20 +241,18 @@ def per_level(table: CrossTable) -> dict[int, Coefficient]:
 
     Source: the definition that reproduces the agreement tables of RUBRIC's program.
     """
-    agreeing = table.agreeing
+    matches = match_scales(table.rows, table.columns)
     kappas = {}
-    for at, value in enumerate(table.rows):
-        yes = agreeing[at]
-        if not table.row_totals[at]:
+    for value, total in zip(table.rows, table.row_totals, strict=True):
+        if not total:
             kappas[value] = Coefficient(None, "the value never occurs")
-        elif not yes.any():
+        elif not matches[value]:
             kappas[value] = Coefficient(None, "no value of the other side corresponds to it")
         else:
-            row, rest = table.counts[at], np.delete(table.counts, at, axis=0).sum(axis=0)
-            against = np.array(
-                [[side[yes].sum(), side[~yes].sum()] for side in (row, rest)], dtype=np.int64
-            )
-            kappas[value] = cohen_kappa(CrossTable((1, 0), (1, 0), against))
+            others = [row for row in table.rows if row != value]
+            no = [column for column in table.columns if column not in matches[value]]
+            binary = merge_values(table, [[value], others], [matches[value], no])
+            kappas[value] = cohen_kappa(binary)
     return kappas
 
 

@@ -61,7 +61,8 @@ RATINGS = (5, 4, 3, 2, 1, 0)
 
 
 def _table(rows: tuple[int, ...], columns: tuple[int, ...], counts: list[list[int]]) -> CrossTable:
-    return CrossTable(rows, columns, np.array(counts))
+    members = [tuple((value,) for value in values) for values in (rows, columns)]
+    return CrossTable(rows, columns, np.array(counts), *members)
 
 
 def test_kappa_matches_exam_plus_plus_table() -> None:
