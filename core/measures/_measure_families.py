@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import ir_measures
@@ -473,32 +473,17 @@ def make_evaluator(
             f"Min rating {min_rating} would make every passage relevant.",
             "Use 1 or more.",
         )
-    trec: dict[str, Any] = {}
+    known = [parse_measure(name) for name in measures]
     judged: dict[str, int] = {}
-    harmonics: dict[str, tuple[str, str]] = {}
-    cut: dict[str, int] = {}
-    names: list[str] = []
-    for name in measures:
-        known = parse_measure(name)
-        names.append(known.name)
-        if known.family.name == "F1":
-            parts = f"P@{known.depth}", f"R@{known.depth}"
-            harmonics[known.name] = parts
-            trec |= {part: trec_measure(part)(rel=min_rating) for part in parts}
-            continue
-        measure = trec_measure(known.name)
-        if known.family.name == "RR" and known.cutoff is not None:
-            # RR@k is RR if the first relevant passage is among the top k, else 0.
-            measure = trec_measure(known.name.partition("@")[0])
-            cut[known.name] = known.cutoff
-        if known.family.name == "Judged" and known.cutoff is not None:
-            judged[known.name] = known.cutoff
-        elif known.family.binary and "rel" not in measure.params:
-            trec[known.name] = measure(rel=min_rating)
+    computed: dict[str, tuple[list[Any], Callable[..., float] | None]] = {}
+    for measure in known:
+        if measure.family.name == "Judged" and measure.cutoff is not None:
+            judged[measure.name] = measure.cutoff
         else:
-            trec[known.name] = measure
+            computed[measure.name] = _trec_parts(measure, min_rating)
+    needed = dict.fromkeys(part for parts, _ in computed.values() for part in parts)
     usable = {query: _without_crash_case(values) for query, values in qrels.items() if values}
-    program: Any = _providers["pytrec_eval"].evaluator(list(dict.fromkeys(trec.values())), usable)
+    program: Any = _providers["pytrec_eval"].evaluator(list(needed), usable)
 
     def evaluate_run(run: RunScores) -> MeasureScores:
         # trec_eval accepts only dictionaries.
@@ -514,20 +499,39 @@ def make_evaluator(
             numbers = part.evaluator.evaluate(answered)
             for name, (measure, _) in part.measure_map.items():
                 by_measure[measure] = {query: scores[name] for query, scores in numbers.items()}
-        ours = _judged_shares(judged, qrels, answered)
-        for name, (precision, recall) in harmonics.items():
-            shares, recalls = by_measure[trec[precision]], by_measure[trec[recall]]
-            ours[name] = {
-                query: harmonic_mean(share, recalls[query]) for query, share in shares.items()
-            }
-        for name, cutoff in cut.items():
-            whole = by_measure[trec[name]]
-            ours[name] = {
-                query: score if score >= 1 / cutoff else 0.0 for query, score in whole.items()
-            }
-        return {name: ours[name] if name in ours else by_measure[trec[name]] for name in names}
+        found = _judged_shares(judged, qrels, answered)
+        for name, (parts, combine) in computed.items():
+            first, *others = (by_measure[part] for part in parts)
+            found[name] = first
+            if combine is not None:
+                found[name] = {
+                    query: combine(score, *(other[query] for other in others))
+                    for query, score in first.items()
+                }
+        return {measure.name: found[measure.name] for measure in known}
 
     return evaluate_run
+
+
+def _trec_parts(measure: Measure, min_rating: int) -> tuple[list[Any], Callable[..., float] | None]:
+    """Return the measures of trec_eval that a measure is computed from, and the function of their
+    scores; None for the score of the only one.
+    """
+    names = [measure.name]
+    combine: Callable[..., float] | None = None
+    if measure.family.name == "F1":
+        names, combine = [f"P@{measure.depth}", f"R@{measure.depth}"], harmonic_mean
+    elif measure.family.name == "RR" and measure.cutoff is not None:
+        # RR@k is RR if the first relevant passage is among the top k, else 0.
+        names, combine = [measure.name.partition("@")[0]], partial(_cut_reciprocal, measure.cutoff)
+    parts = [trec_measure(name) for name in names]
+    if measure.family.binary:
+        parts = [part if "rel" in part.params else part(rel=min_rating) for part in parts]
+    return parts, combine
+
+
+def _cut_reciprocal(cutoff: int, score: float) -> float:
+    return score if score >= 1 / cutoff else 0.0
 
 
 def _without_crash_case(values: Mapping[str, int]) -> dict[str, int]:
