@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from .. import graders
 from ..choices import SNAPSHOT_LEVEL
 from ..errors import GradingError, InputError, Report, check_in_range, check_known
-from ..graders import Fetched, FetchMethod, RequestSettings, checked_host, fetch_all
 from ..labels import Policy, leaderboard
 from ..measures import randomisation_test
 from ..plain_yaml import read_yaml
@@ -81,7 +81,7 @@ class Target:
     text: str = "text"
     score: str = ""
     answer: str = ""
-    method: FetchMethod = "POST"
+    method: graders.FetchMethod = "POST"
     k: int = 10
     concurrency: int = 4
     rate: float | None = None
@@ -137,7 +137,7 @@ def read_target(text: str, file: str) -> Target:
         raise InputError("invalid-target", f"Invalid field in {file}: {error}.", hint) from error
     if not (target.passages or target.answer):
         raise InputError("invalid-target", f"Required fields are missing in {file}.", hint)
-    checked_host(target.url)
+    graders.checked_host(target.url)
     if target.k < 1 or target.body("", "") == target.body("", QUERY):
         raise InputError(
             "invalid-target", f"In {file}, the request has no {QUERY}, or k is below 1.", hint
@@ -374,7 +374,7 @@ def _ask_target(
         came += len(some)
         committed = time.monotonic()
 
-    def store_result(at: int, fetched: Fetched) -> None:
+    def store_result(at: int, fetched: graders.Fetched) -> None:
         answer = (
             fetched.reason if fetched.reason is not None else read_answer(fetched.value, target)
         )
@@ -390,10 +390,10 @@ def _ask_target(
 
     bodies = [target.body(query.query_id, query.text) for query in queries]
     try:
-        settings = RequestSettings(
+        settings = graders.RequestSettings(
             target.concurrency, target.rate, target.attempts, target.timeout_s
         )
-        fetch_all(
+        graders.fetch_all(
             target.url,
             target.method,
             bodies,

@@ -32,7 +32,7 @@ from ._endpoint.chat import (
     MOST_THINKING as MOST_THINKING,
     EndpointBatch as EndpointBatch,
 )
-from ._endpoint.fetching import fetch_all as fetch_all
+from ._endpoint.http_client import fetch_all as fetch_all
 from ._endpoint.offline_calls import (
     CallResult as CallResult,
     ReplayedPair as ReplayedPair,

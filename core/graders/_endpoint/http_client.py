@@ -1,4 +1,4 @@
-"""The HTTP client for endpoints, which limits answers, and paced requests to one address."""
+"""The HTTP client for endpoints with limits on answers, and paced requests to one address."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from typing import Any, BinaryIO
 import openai
 import orjson
 
+from ...errors import GradingError, InputError, check_in_range
 from ...limits import read_limit
+from .._access import checked_host, current_access, is_loopback, key_for
 from .redaction import redact_keys
 from .retry import (
     LONGEST_HEADER,
@@ -136,8 +138,73 @@ LONGEST_DETAIL = 200
 """Maximum number of characters of an endpoint's message about an error."""
 
 
+def fetch_all(
+    url: str,
+    method: FetchMethod,
+    bodies: Sequence[Mapping[str, Any]],
+    settings: RequestSettings,
+    key_variable: str | None = None,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+    came: Callable[[int, Fetched], None] = lambda at, one: None,
+) -> list[Fetched]:
+    """Make requests to one address and read their answers as JSON.
+
+    A request is repeated after a connection error, or after status 408, 409, 425, 429, or 500 and
+    above. The pause is the time that the endpoint names (`Retry-After` and similar), else a growing
+    one. After a rate limit, all requests wait.
+
+    Args:
+        url: the address.
+        method: GET sends a body as the query of the address, POST as JSON.
+        bodies: n bodies.
+        settings: rate, attempts and time limits.
+        key_variable: environment variable with the key, which is sent as a bearer token; None to
+            send no key.
+        watch: called with the numbers of finished requests and of all requests.
+        came: called with each answer and the index of its body as it arrives, so an interrupt loses
+            only requests in flight.
+
+    Returns:
+        n answers, in the order of the bodies.
+
+    Raises:
+        InputError: the address or a number is invalid, or this person may not use addresses of
+            their own.
+        GradingError: the key is missing.
+    """
+    access = current_access()
+    if not access.any_address:
+        raise InputError(
+            "addresses-not-allowed",
+            "Visitors of this server cannot query addresses of their own.",
+            "Use the shell: exam snapshots add.",
+        )
+    host = checked_host(url)
+    check_in_range(
+        "parameter-out-of-range",
+        "A parameter of the target",
+        "Use numbers above 0 for concurrency, attempts, rate and timeout.",
+        settings.concurrency >= 1
+        and settings.attempts >= 1
+        and settings.timeout_s > 0
+        and (settings.rate is None or settings.rate > 0),
+    )
+    key = ""
+    if key_variable:
+        host_key = key_for(url, None, key_variable, access)
+        if host_key.key is None:
+            raise GradingError(
+                "key-not-set",
+                f"No key: {key_variable} is not set.",
+                f"Set {key_variable} in the environment.",
+            )
+        key = host_key.key
+    requests = _Requests(url, method, settings, key, is_loopback(host), watch, came)
+    return asyncio.run(requests.fetch_all(bodies))
+
+
 @dataclass
-class Requests:
+class _Requests:
     """Requests to one address in progress; for the arguments see `fetch_all`."""
 
     url: str
