@@ -42,7 +42,7 @@ from .chat import (
 )
 from .http_client import UnreadableAnswerError, UnsentError
 from .redaction import redact_keys
-from .retry import PassingError, is_passing_status
+from .retry import Pace, PassingError, is_passing_status
 from .single_call import FIRST_LIMIT, Endpoint, open_client
 
 MARK = "exam_batch"
@@ -465,6 +465,7 @@ class EndpointBackEnd:
             may_adapt_structure=structured == "auto",
             dialect=Dialect(api=api, structured=structured != "text" and api == "chat"),
             clock=clock,
+            pace=Pace(clock),
             thinking=thinking_tokens,
         )
 

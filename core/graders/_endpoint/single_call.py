@@ -103,19 +103,16 @@ class Endpoint:
     may_adapt_structure: bool
     dialect: Dialect
     clock: Callable[[], float]
+    pace: Pace
     adapts: bool = False
     thinking: int = 0
     in_flight: int | None = None
     is_openai: bool = False
-    pace: Pace = field(init=False)
     heeds_schemas: bool = field(default=False, init=False)
     passed_over: int = field(default=0, init=False)
     longest: int = field(default=0, init=False)
     slowest: float = field(default=0.0, init=False)
     stretched: float = field(default=0.0, init=False)
-
-    def __post_init__(self) -> None:
-        self.pace = Pace(self.clock)
 
     @property
     def limit_s(self) -> float:
