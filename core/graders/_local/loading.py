@@ -68,22 +68,20 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Source:
-    """Present location of a model.
+    """Location of a model.
 
     Args:
         name: the name that a person gave.
         place: full path of its folder, or its name on the hub.
         revision: branch, tag or commit on the hub; None for a folder.
-        stamp: names, sizes and times of a folder's files.
     """
 
-    name: str = field(compare=False)
+    name: str
     place: str
     revision: str | None
-    stamp: tuple[tuple[str, int, int], ...] = ()
 
 
-_Key = tuple[Source, str, str, Task]
+_Key = tuple[str, str, str, Task]
 
 _loaded: WeakValueDictionary[_Key, Loaded] = WeakValueDictionary()
 _latest: list[Loaded] = []  # kept even if unused, so that the next job need not load it again
@@ -210,33 +208,20 @@ def load_model(
         InputError: device or dtype is unknown.
         GradingError: the model is missing, cannot be downloaded, or has another kind.
     """
-    source = locate_model(name_or_folder, revision)
+    identity = model_identity(name_or_folder, revision)
+    folder = _model_folder(name_or_folder, revision)
+    place = name_or_folder if folder is None else str(folder.resolve())
+    source = Source(name_or_folder, place, revision if folder is None else None)
     dtype = resolved_dtype(device, dtype)
     with _loading_lock:
         device = _check_device(device)
-        key: _Key = (source, device, dtype, task)
+        key: _Key = (identity, device, dtype, task)
         if (kept := _loaded.get(key)) is not None:
             return kept
         loaded = _load_or_download(source, device, dtype, task)
         _loaded[key] = loaded
         _latest[:] = [loaded]
         return loaded
-
-
-def locate_model(name_or_folder: str, revision: str | None) -> Source:
-    """Return the location of a model.
-
-    Raises:
-        InputError: the present person may not use it, or the revision is invalid.
-        GradingError: the folder has no model.
-    """
-    folder = _model_folder(name_or_folder, revision)
-    if folder is None:
-        return Source(name_or_folder, name_or_folder, revision)
-    stamp = tuple(
-        (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _model_files(folder)
-    )
-    return Source(name_or_folder, str(folder.resolve()), None, stamp)
 
 
 def model_identity(name_or_folder: str, revision: str | None = None) -> str:
