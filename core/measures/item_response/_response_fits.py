@@ -77,22 +77,23 @@ def prior_d(d: Array) -> tuple[Array, Array]:
     return -(log_d**2) / (2 * _D_SD**2) - log_d, -(log_d / _D_SD**2 + 1) / d
 
 
-def prior_b(b: Array) -> tuple[Array, Array]:
-    """Return the log prior of difficulties, up to a constant, and its derivative."""
-    return -(b**2) / (2 * _B_SD**2), -b / _B_SD**2
-
-
 def prior_g(g: Array) -> tuple[Array, Array]:
     """Return the log prior of guessing probabilities, up to a constant, and its derivative."""
     return (_G_A - 1) * np.log(g) + (_G_B - 1) * np.log1p(-g), (_G_A - 1) / g - (_G_B - 1) / (1 - g)
 
 
-def prior_part(parts: Array) -> tuple[Array, Array]:
-    """Return the log prior of parts of ability, up to a constant, and its derivative."""
-    return -(parts**2) / (2 * _PART_SD**2), -parts / _PART_SD**2
+def prior_normal(values: Array, sd: float = _B_SD) -> tuple[Array, Array]:
+    """Return the log prior of difficulties, or of parts of ability with their own standard
+    deviation, up to a constant, and its derivative.
+    """
+    return -(values**2) / (2 * sd**2), -values / sd**2
 
 
-PRIORS = {"d": prior_d, "b": prior_b, "g": prior_g}
+PRIORS: dict[str, Callable[[Array], tuple[Array, Array]]] = {
+    "d": prior_d,
+    "b": prior_normal,
+    "g": prior_g,
+}
 """The priors of an item's parameters."""
 
 
@@ -215,7 +216,7 @@ class Objective:
         by_parts = self.design.matrix.T @ (v @ (items.d * self.weights))
         value = float(logs @ self.weights)
         if self.estimator.priors:
-            of_parts, prior_parts = prior_part(parts)
+            of_parts, prior_parts = prior_normal(parts, _PART_SD)
             value += float(of_parts.sum())
             by_parts += prior_parts
             for kind in self.kinds:
@@ -634,7 +635,7 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
         by_d = (by_above * away).sum(axis=(0, 2))
         by_b = -items.d[:, None] * by_above.sum(axis=0)
         of_d, slope_d = prior_d(items.d)
-        of_b, slope_b = prior_b(items.b)
+        of_b, slope_b = prior_normal(items.b)
         total += float(of_d.sum() + of_b.sum())
         by_d, by_b = by_d + slope_d, by_b + slope_b
         # A larger step raises its own difficulty and all difficulties above it.
