@@ -112,7 +112,8 @@ def system_score(
 
 
 SAMPLES = 1000
-LEVEL = 0.95
+CONFIDENCE = 0.95
+"""Default confidence of an interval."""
 
 
 @dataclass(frozen=True)
@@ -145,11 +146,13 @@ def percentile_interval(
 
 
 def central_percentiles(samples: Array) -> tuple[float, float] | None:
-    """Return the (low, high) around a share `LEVEL` of the samples, ignoring NaN; None for NaN."""
+    """Return the (low, high) around a share `CONFIDENCE` of the samples, ignoring NaN; None for
+    NaN.
+    """
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return None
-    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(defined, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import check_in_range
+from .._means_and_tests import CONFIDENCE
 from ._audited_scores import (
-    CONFIDENCE,
     Estimates,
     compare_all_systems,
     estimate_sums,

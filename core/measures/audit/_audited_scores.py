@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from ...choices import AuditVariance
 from ...errors import InputError
-from .._means_and_tests import adjust_holm, maximal_sections
+from .._means_and_tests import CONFIDENCE, adjust_holm, maximal_sections
 from ._gain_estimates import CorrectedGains
 from ._sampling_design import Array, Flags
-
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from .._means_and_tests import known_or_none
-from ._audited_scores import CONFIDENCE, UNDEFINED, Rate, degrees_of, t_quantile
+from .._means_and_tests import CONFIDENCE, drawn_counts, known_or_none
+from ._audited_scores import UNDEFINED, Rate, degrees_of, t_quantile
 from ._sampling_design import Array, Flags
 
 _STEP = 1e-6
@@ -485,9 +485,7 @@ def clustered_interval(
     names, own = np.unique(queries, return_inverse=True)
     if not len(names):
         return UNDEFINED
-    times = np.random.default_rng(0).multinomial(
-        len(names), np.full(len(names), 1 / len(names)), REPEATS
-    )
+    times = drawn_counts(len(names), REPEATS)
     with np.errstate(invalid="ignore"):
         whole = float(value(weight[None], predicted, relevant)[0])
         resampled = value(weight * times[:, own], predicted, relevant)

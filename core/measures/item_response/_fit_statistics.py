@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...choices import ITEM_DRAWS, ItemCriterion
-from .._means_and_tests import defined_quotients
+from .._means_and_tests import CONFIDENCE, defined_quotients, drawn_counts, known_or_none
 from ._response_fits import (
     ESTIMATORS,
     KINDS,
@@ -250,8 +250,8 @@ def item_worth(responses: Array, fitted: Fit, items: Sequence[str]) -> list[Item
     peaks = most_informative_ability(fitted.items)
     rows = []
     for i, item in enumerate(items):
-        accuracy = None if np.isnan(accuracies[i]) else float(accuracies[i])
-        correlation = None if np.isnan(correlations[i]) else float(correlations[i])
+        accuracy = known_or_none(accuracies[i])
+        correlation = known_or_none(correlations[i])
         d, b, g = (float(values[i]) for values in (fitted.items.d, fitted.items.b, fitted.items.g))
         held = tuple(kind for kind in "dbg" if fitted.at_bound[kind][i])
         reason = _why_dropped(
@@ -295,8 +295,6 @@ def _why_dropped(
     return next((reason for applies, reason in reasons if applies), "")
 
 
-CONFIDENCE = 0.95
-
 # A repeat starts at the fit, and its sampling error is far above this tolerance.
 _PRECISION = 1e-8
 
@@ -339,16 +337,11 @@ def bootstrap_items(
     whole = Objective.from_responses(
         np.asarray(responses, float), fitted.design, fitted.model, ESTIMATORS[fitted.estimator]
     )
-    n = len(fitted.items)
-    rng = np.random.default_rng(seed)
     parts = np.empty((repeats, len(fitted.parts)))
-    for repeat in range(repeats):
-        counts = rng.multinomial(n, np.full(n, 1 / n))
+    for repeat, counts in enumerate(drawn_counts(len(fitted.items), repeats, seed)):
         drawn = np.flatnonzero(counts)
         part = replace(
-            whole,
-            signs=np.ascontiguousarray(whole.signs[:, drawn]),
-            weights=counts[drawn].astype(float),
+            whole, signs=np.ascontiguousarray(whole.signs[:, drawn]), weights=counts[drawn]
         )
         vector, _, _ = maximise_from(
             part, part.join(fitted.parts, fitted.items.select(drawn)), _PRECISION
