@@ -49,7 +49,6 @@ from exam_workbench.measures.audit import (
     residual_spread,
     true_correlation,
 )
-from exam_workbench.measures.audit._audit_planning import spend_level
 from exam_workbench.measures.audit._gain_estimates import folds_of, predict_gains
 from exam_workbench.measures.audit._label_quality import estimate_confusion
 from exam_workbench.measures.audit._sampling_design import Array, Flags, Weights
@@ -560,13 +559,12 @@ def test_cut_points_minimise_misplacement(rows: list[tuple[int, int, float]]) ->
 
 
 def test_spent_levels_sum_to_the_total_level() -> None:
-    levels = spend_level(0.05, 5)
+    levels = [level_at(0.05, 5, look) for look in range(1, 6)]
     assert sum(levels) == pytest.approx(0.05)
-    assert list(levels) == sorted(levels)
-    assert spend_level(0.05, 4, power=1) == pytest.approx([0.0125] * 4)
-    assert level_at(0.05, 5, 3) == levels[2]
+    assert levels == sorted(levels)
+    assert [level_at(0.05, 4, look, power=1) for look in range(1, 5)] == pytest.approx([0.0125] * 4)
     with pytest.raises(InputError):
-        spend_level(0, 5)
+        level_at(0, 5, 1)
 
 
 def test_conclusions_hold_only_with_sufficient_evidence() -> None:

@@ -152,21 +152,19 @@ later looks.
 """
 
 
-def spend_level(alpha: float, looks: int, power: float = SPENDING) -> tuple[float, ...]:
-    """Return the part of the level that each look may spend.
+def level_at(alpha: float, looks: int, look: int, power: float = SPENDING) -> float:
+    """Return the level of a look: the part of the total level that it may spend.
 
     alpha_k = alpha ((k / K)^power - ((k - 1) / K)^power), the power family of Kim and DeMets
     (Biometrika 74, 1987; Jennison and Turnbull, Group Sequential Methods, 2000, chapter 7). Here
     the union bound replaces the joint normal distribution of the looks. Power 1 spends equally
-    (Bonferroni).
+    (Bonferroni). The levels of all looks add up to alpha.
 
     Args:
         alpha: the total probability of a false statement, such as .05.
         looks: K, fixed before the first batch.
+        look: k, from 1 to K.
         power: above 0.
-
-    Returns:
-        K levels that add up to alpha.
 
     Raises:
         InputError: an argument is out of range.
@@ -178,16 +176,7 @@ def spend_level(alpha: float, looks: int, power: float = SPENDING) -> tuple[floa
         0 < alpha < 1 and looks >= 1 and power > 0,
     )
     marks = alpha * (np.arange(looks + 1) / looks) ** power
-    return tuple(np.diff(marks).tolist())
-
-
-def level_at(alpha: float, looks: int, look: int, power: float = SPENDING) -> float:
-    """Return the level of a look.
-
-    Args:
-        look: number of the look, from 1 to `looks`.
-    """
-    return spend_level(alpha, looks, power)[look - 1]
+    return float(marks[look] - marks[look - 1])
 
 
 @dataclass(frozen=True)
