@@ -126,10 +126,8 @@ def estimate_sums(
 def _untested_sums(rows: Array, corrected: CorrectedGains) -> Flags:
     """Return which sums have inexact passages but no judged passage among these."""
     unknown = np.zeros(len(rows), bool)
-    if corrected.unsure is None or corrected.tested is None:
-        return unknown
     left = np.flatnonzero(~(rows[:, corrected.tested] != 0).any(axis=1))
-    unknown[left] = (rows[np.ix_(left, np.flatnonzero(corrected.unsure))] != 0).any(axis=1)
+    unknown[left] = (rows[np.ix_(left, corrected.unsure)] != 0).any(axis=1)
     return unknown
 
 
@@ -213,8 +211,6 @@ def _untested_pairs(
     Judgments of one system's passages show nothing about the error of the other system's score.
     """
     unknown = np.zeros(len(first), bool)
-    if corrected.unsure is None or corrected.tested is None:
-        return unknown
     tested, unsure, alone = (
         w[:, corrected.tested],
         w[:, corrected.unsure],

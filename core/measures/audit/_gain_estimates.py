@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ._sampling_design import Array, Flags, Item, Weights, batch_shares
+from ._sampling_design import Array, Flags, Indices, Item, Weights, batch_shares
 
 FOLDS = 5
 FEWEST = 20
@@ -226,18 +226,17 @@ class CorrectedGains:
             with weight 1.
         judged: number of passages judged in the batches.
         missed: number of passages that were drawn but not judged.
-        unsure: shape (N,), whether the gain is inexact: the passage was not known, nor certain to
-            be judged. None means no passages.
-        tested: shape (N,), whether such a passage was judged; only these passages show the error of
-            a sum. None means no passages.
+        unsure: positions of passages with an inexact gain: the passage was not known, nor certain
+            to be judged.
+        tested: positions of such passages that were judged; only these show the error of a sum.
     """
 
     gains: Array
     variances: Array
     judged: int
     missed: int
-    unsure: Flags | None = None
-    tested: Flags | None = None
+    unsure: Indices = field(default_factory=lambda: np.empty(0, np.int64))
+    tested: Indices = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 def combined_weights(batches: Sequence[Batch], share: Array) -> tuple[Array, Array]:
@@ -358,7 +357,12 @@ def correct_gains(
     judged = np.any([batch.judged for batch in batches], axis=0)
     drawn = np.any([batch.drawn for batch in batches], axis=0)
     return CorrectedGains(
-        value, variance, int(judged.sum()), int((drawn & np.isnan(gains)).sum()), unsure, tested
+        value,
+        variance,
+        int(judged.sum()),
+        int((drawn & np.isnan(gains)).sum()),
+        np.flatnonzero(unsure),
+        np.flatnonzero(tested),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ...errors import InputError, check_in_range
-from .._means_and_tests import Array as Array, Flags as Flags
+from .._means_and_tests import Array as Array, Flags as Flags, Indices as Indices
 
 Item: TypeAlias = tuple[str, str]
 """A passage of a pool: (query_id, passage_id)."""
