@@ -4,7 +4,6 @@ judgments.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ._sampling_design import Array, Flags, Indices, Item, Weights, batch_shares
+from ._sampling_design import Array, Flags, Indices, Item, Weights, batch_shares, hash_items
 
 FOLDS = 5
 FEWEST = 20
@@ -33,11 +32,7 @@ def folds_of(items: Sequence[Item], folds: int = FOLDS) -> NDArray[np.int64]:
     Returns:
         Shape (N,), from 0 to folds - 1.
     """
-    hashed = (
-        hashlib.blake2b(f"fold\x1f{query}\x1f{passage}".encode(), digest_size=8)
-        for query, passage in items
-    )
-    return np.array([int.from_bytes(one.digest(), "big") % folds for one in hashed], dtype=np.int64)
+    return np.array([number % folds for number in hash_items("fold\x1f", items)], dtype=np.int64)
 
 
 def design_matrix(features: Iterable[Array], n: int) -> Array:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -230,12 +230,22 @@ def _solve_chances(size: Array, budget: float, floor: float, still: Array) -> Ar
     return solution
 
 
+def hash_items(prefix: str, items: Sequence[Item]) -> Iterator[int]:
+    """Yield the 64-bit BLAKE2b hash (RFC 7693) of a prefix and the ids of each passage: the same on
+    any machine and for any order of rows.
+    """
+    start = hashlib.blake2b(prefix.encode(), digest_size=8)
+    for query, passage in items:
+        hashed = start.copy()
+        hashed.update(f"{query}\x1f{passage}".encode())
+        yield int.from_bytes(hashed.digest(), "big")
+
+
 def uniform_numbers(seed: str | int, batch: int, items: Sequence[Item]) -> Array:
     """Return a number in [0, 1) for each passage that depends only on seed, batch and the passage's
     ids.
 
-    The number is the first 53 bits of the BLAKE2b hash (RFC 7693) of seed, batch, query id and
-    passage id. So a sample is the same on any machine and for any order of rows.
+    The number is the first 53 bits of the hash of seed, batch, query id and passage id.
 
     Args:
         seed: the seed stored with the design.
@@ -245,13 +255,8 @@ def uniform_numbers(seed: str | int, batch: int, items: Sequence[Item]) -> Array
     Returns:
         Shape (N,).
     """
-    start = hashlib.blake2b(f"{seed}\x1f{batch}\x1f".encode(), digest_size=8)
-    numbers = np.empty(len(items))
-    for i, (query, passage) in enumerate(items):
-        one = start.copy()
-        one.update(f"{query}\x1f{passage}".encode())
-        numbers[i] = (int.from_bytes(one.digest(), "big") >> 11) * 2.0**-53
-    return numbers
+    hashes = hash_items(f"{seed}\x1f{batch}\x1f", items)
+    return np.array([(number >> 11) * 2.0**-53 for number in hashes], dtype=np.float64)
 
 
 def draw_sample(chance: Array, seed: str | int, batch: int, items: Sequence[Item]) -> Flags:
