@@ -126,22 +126,22 @@ class BatchEndpoint:
     def fetch_state(self, batch: str) -> EndpointBatch | None:
         """Return the present state of a batch; None if the endpoint answers that it has none."""
 
-        async def retrieve(client: openai.AsyncOpenAI) -> Any:
-            with suppress(openai.NotFoundError):
-                return await client.batches.with_raw_response.retrieve(batch)
-
-        row = self._ask(retrieve, "report the state of the batch")
+        row = self._ask(
+            lambda client: client.batches.with_raw_response.retrieve(batch),
+            "report the state of the batch",
+            ignored=(openai.NotFoundError,),
+        )
         return self._described(row) if row else None
 
     def cancel(self, batch: str) -> None:
         """Cancel a batch. Its answers so far are kept there; a finished batch stays as it is."""
 
-        async def cancel_batch(client: openai.AsyncOpenAI) -> None:
-            # A batch that ended meanwhile cannot be cancelled; `fetch_state` reports its state.
-            with suppress(openai.BadRequestError, openai.ConflictError):
-                await client.batches.with_raw_response.cancel(batch)
-
-        self._call_service(cancel_batch, "cancel the batch")
+        # A batch that ended meanwhile cannot be cancelled; `fetch_state` reports its state.
+        self._call_service(
+            lambda client: client.batches.with_raw_response.cancel(batch),
+            "cancel the batch",
+            ignored=(openai.BadRequestError, openai.ConflictError),
+        )
 
     def download(self, file: str, path: Path) -> Path | None:
         """Download a file of answers.
@@ -154,16 +154,19 @@ class BatchEndpoint:
             The path; None if the endpoint answers that it has no such file.
         """
 
-        async def download_file(client: openai.AsyncOpenAI) -> Path | None:
+        async def download_file(client: openai.AsyncOpenAI) -> Path:
             http: Any = client._client
             with path.open("wb") as out:
                 http.spool, http.spool_most = out, read_limit("ENDPOINT_BATCH")
-                with suppress(openai.NotFoundError):
-                    await client.files.with_raw_response.content(file)
-                    return path
-            return None
+                await client.files.with_raw_response.content(file)
+            return path
 
-        return self._call_service(download_file, "return the file of answers", TRANSFER_SECONDS)
+        return self._call_service(
+            download_file,
+            "return the file of answers",
+            TRANSFER_SECONDS,
+            ignored=(openai.NotFoundError,),
+        )
 
     def _ask(
         self,
@@ -171,11 +174,12 @@ class BatchEndpoint:
         what: str,
         seconds: float | None = None,
         listed: bool = False,
+        ignored: tuple[type[openai.APIStatusError], ...] = (),
     ) -> dict[str, Any]:
         """Do one operation and return the JSON object of the answer: an object with an id, or a
-        list. It is empty if the operation returned None.
+        list. It is empty after an ignored error.
         """
-        answer = self._call_service(act, what, seconds)
+        answer = self._call_service(act, what, seconds, ignored)
         if answer is None:
             return {}
         with suppress(orjson.JSONDecodeError):
@@ -193,8 +197,10 @@ class BatchEndpoint:
         act: Callable[[openai.AsyncOpenAI], Awaitable[Result]],
         what: str,
         seconds: float | None = None,
-    ) -> Result:
-        """Run an operation in time, and convert its errors to clear ones.
+        ignored: tuple[type[openai.APIStatusError], ...] = (),
+    ) -> Result | None:
+        """Run an operation in time, and convert its errors to clear ones; return None after an
+        ignored error.
 
         Raises:
             PassingError: it failed, but may succeed later.
@@ -213,6 +219,8 @@ class BatchEndpoint:
 
         try:
             return asyncio.run(run_in_time())
+        except ignored:
+            return None
         except (TimeoutError, openai.APITimeoutError):
             raise PassingError(
                 "batch-call-failed", f"The endpoint did not {what} within {seconds:g} s"
