@@ -159,16 +159,45 @@ def default_budget(device: str) -> int:
     return 4096 if device == "cpu" else 32768
 
 
+KEPT_PER_COMPUTED = 8
+"""Limit of stored keys and values, in multiples of a batch's tokens: shared ones are copied to
+every row.
+"""
+
+
 def by_length(prompts: Sequence[list[int]], rows: Sequence[int], budget: int) -> list[Batch]:
     """Return batches of prompts with similar length and no common prefix. The longest is first, so
     that a batch that is too large fails early."""
+    longest_first = sorted(rows, key=lambda row: -len(prompts[row]))
+    return pack_groups(prompts, [Group((row,)) for row in longest_first], budget)
+
+
+def pack_groups(prompts: Sequence[list[int]], groups: Sequence[Group], budget: int) -> list[Batch]:
+    """Pack groups into batches within the budget, those with the longest common prefix first. A
+    large group is split, and its prefix is read again.
+    """
     batches: list[Batch] = []
-    for row in sorted(rows, key=lambda row: -len(prompts[row])):
-        longest = len(prompts[batches[-1][0].rows[0]]) if batches else 0
-        if batches and (len(batches[-1]) + 1) * longest <= budget:
-            batches[-1].append(Group((row,)))
-        else:
-            batches.append([Group((row,))])
+    rows = beginning = rest = 0
+    for group in sorted(groups, key=lambda group: -group.shared):
+        longest = max(max(len(prompts[row]) for row in group.rows) - group.shared, 1)
+        most = max(
+            1, min(budget // longest, KEPT_PER_COMPUTED * budget // (group.shared + longest))
+        )
+        for start in range(0, len(group.rows), most):
+            part = Group(group.rows[start : start + most], group.shared)
+            count = rows + len(part.rows)
+            beginning, rest = max(beginning, part.shared), max(rest, longest)
+            computed = (len(batches[-1]) + 1 if batches else 1) * beginning + count * rest
+            if (
+                batches
+                and computed <= budget
+                and count * (beginning + rest) <= KEPT_PER_COMPUTED * budget
+            ):
+                batches[-1].append(part)
+                rows = count
+            else:
+                batches.append([part])
+                rows, beginning, rest = len(part.rows), part.shared, longest
     return batches
 
 

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .._reading.calls import Sampling
 from .loading import Loaded
-from .prompting import Batch, Group, by_length
+from .prompting import Batch, Group, by_length, pack_groups
 
 
 class SamplingProcessor:
@@ -328,12 +328,6 @@ LEAST_SHARED = 16
 MOST_JOINED = 256
 """Maximum number of prompts of a group, which limits the search for groups."""
 
-KEPT_PER_COMPUTED = 8
-"""Limit of stored keys and values, in multiples of a batch's tokens: shared ones are copied to
-every row.
-"""
-
-
 UNSHARED = 16
 """Divisor of a batch's size for likelihoods if prompts cannot be read once for all their options.
 """
@@ -371,44 +365,13 @@ class CausalRunner:
             else [Group((row,)) for row in range(len(prompts))]
         )
         alone = [group.rows[0] for group in groups if not group.shared]
-        return self._pack_groups(
-            prompts, [group for group in groups if group.shared], budget
-        ) + by_length(prompts, alone, budget)
+        sharing = [group for group in groups if group.shared]
+        return pack_groups(prompts, sharing, budget) + by_length(prompts, alone, budget)
 
     def plan_weighing(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
         """Return batches for `likelihoods`; small ones if the prompt is read with each option and
         all its logits are computed."""
         return by_length(prompts, range(len(prompts)), budget if self.share else budget // UNSHARED)
-
-    def _pack_groups(
-        self, prompts: Sequence[list[int]], groups: list[Group], budget: int
-    ) -> list[Batch]:
-        """Pack groups into batches within the budget. A large group is split, and its prefix is
-        read again.
-        """
-        batches: list[Batch] = []
-        rows = beginning = rest = 0
-        for group in sorted(groups, key=lambda group: -group.shared):
-            longest = max(len(prompts[row]) for row in group.rows) - group.shared
-            most = max(
-                1, min(budget // longest, KEPT_PER_COMPUTED * budget // (group.shared + longest))
-            )
-            for start in range(0, len(group.rows), most):
-                part = Group(group.rows[start : start + most], group.shared)
-                count = rows + len(part.rows)
-                beginning, rest = max(beginning, part.shared), max(rest, longest)
-                computed = (len(batches[-1]) + 1 if batches else 1) * beginning + count * rest
-                if (
-                    batches
-                    and computed <= budget
-                    and count * (beginning + rest) <= KEPT_PER_COMPUTED * budget
-                ):
-                    batches[-1].append(part)
-                    rows = count
-                else:
-                    batches.append([part])
-                    rows, beginning, rest = len(part.rows), part.shared, longest
-        return batches
 
     def inputs(self, prompts: Sequence[list[int]], batch: Batch) -> dict[str, Any]:
         """Return the arguments of `generate` for a batch; see `write_texts`."""
