@@ -99,7 +99,6 @@ def level_estimates(
         responses: m x n, the answers that `fitted` describes.
         draws: draws of the bootstrap, for intervals; None for no intervals.
     """
-    table = np.asarray(responses, float)
     centred, level = fitted.design.centred(fitted.parts)
     of_draws = None if draws is None else fitted.design.centred(draws.parts)[0]
     rows = []
@@ -110,7 +109,7 @@ def level_estimates(
         beside = _with_intervals(differences, drawn)
         for i, name in enumerate(factor.levels):
             having = fitted.design.matrix[:, at.start + i] == 1
-            answers = table[having][~np.isnan(table[having])]
+            answers = responses[having][~np.isnan(responses[having])]
             rows.append(
                 Component(
                     factor.name,
@@ -135,13 +134,12 @@ def student_abilities(
         students: m names.
         draws: draws of the bootstrap, for intervals; None for no intervals.
     """
-    table = np.asarray(responses, float)
     drawn = None if draws is None else draws.theta - draws.theta.mean(axis=1, keepdims=True)
     abilities = _with_intervals(fitted.theta - fitted.theta.mean(), drawn)
-    answered = (~np.isnan(table)).sum(axis=1)
+    answered = (~np.isnan(responses)).sum(axis=1)
     rows = []
     for student, n, share, ability in zip(
-        students, answered.tolist(), mean_of(table, 1).tolist(), abilities, strict=True
+        students, answered.tolist(), mean_of(responses, 1).tolist(), abilities, strict=True
     ):
         error = float(np.sqrt(share * (1 - share) / n)) if n else None
         counted = wilson_interval(round(share * n) if n else 0, n)

@@ -131,14 +131,13 @@ def improve_items(
         "Use a percentage above 0 and below 100.",
         0 < drop < 100,
     )
-    table = np.asarray(responses, float)
-    first = fit_responses(table, design, model, estimator, seed=seed)
-    fits, stopped = _drop_stepwise(table, first, items, drop, steps, criterion)
+    first = fit_responses(responses, design, model, estimator, seed=seed)
+    fits, stopped = _drop_stepwise(responses, first, items, drop, steps, criterion)
     dropped = {item.item for step in fits for item in step.dropped}
     return Improvement(
         criterion,
         fits,
-        _held_out(table, first, items, drop, steps, criterion, dropped, seed),
+        _held_out(responses, first, items, drop, steps, criterion, dropped, seed),
         stopped,
     )
 
@@ -356,8 +355,7 @@ def plant_faults(
     Raises:
         InputError: the responses contain no answer.
     """
-    table = np.asarray(responses, float)
-    begin = fit_responses(table, design, model, estimator, starts=1)
+    begin = fit_responses(responses, design, model, estimator, starts=1)
     planted, last = (max(1, round(len(items) * share)) for share in (SHARE, LAST))
     plantings = []
     for fault, spoil in FAULTS.items():
@@ -367,10 +365,10 @@ def plant_faults(
             # items.
             places = np.random.default_rng([seed, time]).choice(len(items), planted, replace=False)
             dice = np.random.default_rng([seed, time, 1])
-            spoilt = table.copy()
-            chances = spoil(table[:, places], dice)
+            spoilt = responses.copy()
+            chances = spoil(responses[:, places], dice)
             drawn = (dice.random(chances.shape) < chances).astype(float)
-            spoilt[:, places] = np.where(np.isnan(table[:, places]), np.nan, drawn)
+            spoilt[:, places] = np.where(np.isnan(responses[:, places]), np.nan, drawn)
             rows = item_worth(
                 spoilt, fit_responses(spoilt, design, model, estimator, begin=begin), items
             )

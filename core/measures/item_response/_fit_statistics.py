@@ -111,13 +111,14 @@ def fit_statistics(
             long as the fit.
         seed: seed of the choice of hidden answers.
     """
-    table = np.asarray(responses, float)
-    shares = mean_of(table, 1)
-    hidden, base = _hidden_error(table, fitted, seed) if held_out else (None, None)
+    shares = mean_of(responses, 1)
+    hidden, base = _hidden_error(responses, fitted, seed) if held_out else (None, None)
     return FitStatistics(
         MeanAndSpread.from_values(shares),
-        MeanAndSpread.from_values(item_rmse(table, fitted.chances)),
-        MeanAndSpread.from_values(item_rmse(table, np.broadcast_to(shares[:, None], table.shape))),
+        MeanAndSpread.from_values(item_rmse(responses, fitted.chances)),
+        MeanAndSpread.from_values(
+            item_rmse(responses, np.broadcast_to(shares[:, None], responses.shape))
+        ),
         MeanAndSpread.from_values(fitted.items.d),
         MeanAndSpread.from_values(fitted.items.b),
         MeanAndSpread.from_values(fitted.items.g),
@@ -242,11 +243,10 @@ def item_worth(responses: Array, fitted: Fit, items: Sequence[str]) -> list[Item
     Returns:
         One row per item, in their order.
     """
-    table = np.asarray(responses, float)
     informative = answer_information(fitted.theta, fitted.items).mean(axis=0)
-    correlations = item_rest(table)
-    accuracies = mean_of(table, 0)
-    answered = (~np.isnan(table)).sum(axis=0)
+    correlations = item_rest(responses)
+    accuracies = mean_of(responses, 0)
+    answered = (~np.isnan(responses)).sum(axis=0)
     peaks = most_informative_ability(fitted.items)
     rows = []
     for i, item in enumerate(items):
@@ -335,7 +335,7 @@ def bootstrap_items(
         seed: seed of the draws.
     """
     whole = Objective.from_responses(
-        np.asarray(responses, float), fitted.design, fitted.model, ESTIMATORS[fitted.estimator]
+        responses, fitted.design, fitted.model, ESTIMATORS[fitted.estimator]
     )
     parts = np.empty((repeats, len(fitted.parts)))
     for repeat, counts in enumerate(drawn_counts(len(fitted.items), repeats, seed)):
@@ -405,7 +405,7 @@ def item_errors(responses: Array, fitted: Fit) -> Items:
     p = np.clip(items.g + (1 - items.g) * s, 1e-9, 1 - 1e-9)
     slope = (1 - items.g) * s * (1 - s)
     by = np.stack([slope * away, -slope * items.d, 1 - s])
-    seen = ~np.isnan(np.asarray(responses, float))
+    seen = ~np.isnan(responses)
     precision = np.einsum("amn,bmn,mn->nab", by, by, seen / (p * (1 - p)))
     if ESTIMATORS[fitted.estimator].priors:
         precision[:, range(3), range(3)] += np.stack(
