@@ -158,9 +158,8 @@ class Objective:
     @property
     def bounds(self) -> tuple[Array, Array]:
         """The lowest and the highest value of each number of the vector."""
-        boxes = {"b": self.estimator.b, "d": self.estimator.d, "g": self.estimator.g}
         counts = [(self.estimator.part, self.design.matrix.shape[1])]
-        counts += [(boxes[kind], self.signs.shape[1]) for kind in self.kinds]
+        counts += [(getattr(self.estimator, kind), self.signs.shape[1]) for kind in self.kinds]
         low, high = (
             np.concatenate([np.full(count, box[side]) for box, count in counts]) for side in (0, 1)
         )
