@@ -244,16 +244,8 @@ def prepare_request(
     if dialect.api == "completions":
         body |= {"prompt": messages.joined(), "stop": list(END)}
     else:
-        apart = (
-            {"system": messages.system, "user": messages.user}
-            if dialect.system
-            else {"user": messages.joined()}
-        )
-        body["messages"] = [
-            {"role": role, "content": text}
-            for role, text in apart.items()
-            if text or role == "user"
-        ]
+        sent = messages if dialect.system else Messages(messages.joined())
+        body["messages"] = sent.by_role()
     if dialect.temperature:
         body["temperature"] = temperature
     if schema is not None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import GradingError
-from .._prompts.prompt import PASSAGE, fill_prompt
+from .._prompts.prompt import PASSAGE, Messages, fill_prompt
 from .._reading.calls import Call
 
 SECONDS = 10.0
@@ -318,34 +318,17 @@ class Prompting:
         whole = [messages.joined() for messages in filled]
         if not self.chat:
             return whole
-        texts = self._chat([(messages.system, messages.user) for messages in filled])
+        texts = fill_chat_template(self.tokenizer, [messages.by_role() for messages in filled])
         # Some templates refuse a system role, and some drop it silently.
         deaf = [
             place
             for place, (messages, text) in enumerate(zip(filled, texts, strict=True))
             if messages.system and (text is None or messages.system.strip() not in text)
         ]
-        for place, text in zip(
-            deaf, self._chat([("", whole[place]) for place in deaf]), strict=True
-        ):
+        alone = [Messages(whole[place]).by_role() for place in deaf]
+        for place, text in zip(deaf, fill_chat_template(self.tokenizer, alone), strict=True):
             texts[place] = text
         return [plain if text is None else text for plain, text in zip(whole, texts, strict=True)]
-
-    def _chat(self, asked: Sequence[tuple[str, str]]) -> list[str | None]:
-        """Return system (empty for none) and user texts in the model's chat template; None if it
-        refuses them.
-        """
-        return fill_chat_template(
-            self.tokenizer,
-            [
-                [
-                    {"role": role, "content": text}
-                    for role, text in zip(("system", "user"), each, strict=True)
-                    if text or role == "user"
-                ]
-                for each in asked
-            ],
-        )
 
     def _as_data(self, text: str) -> str:
         """Return a text without markers of the model, such as the end of a turn."""

@@ -182,6 +182,14 @@ class Messages:
         """Return both as one text, for models without roles."""
         return f"{self.system}\n\n{self.user}" if self.system else self.user
 
+    def by_role(self) -> list[dict[str, str]]:
+        """Return the messages of a chat: the system text, if there is any, and the user text."""
+        return [
+            {"role": role, "content": text}
+            for role, text in (("system", self.system), ("user", self.user))
+            if text or role == "user"
+        ]
+
 
 @dataclass(frozen=True)
 class Prompt:
