@@ -47,16 +47,30 @@ class UnsentError(Exception):
 
 
 class BoundedClient(openai.DefaultAsyncHttpxClient):
-    """A client that reads answers up to a size, follows no redirects, and keeps no cookies.
+    """A client for one address that reads answers up to a size, follows no redirects, and keeps no
+    cookies.
 
     Args:
+        address: the address.
         most: maximum number of bytes of an answer, decompressed.
         key: removed from headers.
-        options: options of the base class.
+        keyed: whether requests carry the key.
+        timeout: time limits of each step of a request.
     """
 
-    def __init__(self, most: int, key: str, **options: Any) -> None:
-        super().__init__(follow_redirects=False, **options)
+    def __init__(
+        self, address: str, most: int, key: str, keyed: bool, timeout: openai.Timeout
+    ) -> None:
+        is_https = address.lower().startswith("https:")
+        super().__init__(
+            follow_redirects=False,
+            timeout=timeout,
+            # A proxy leads out of this computer and cannot reach a local address. It can also read
+            # requests to http addresses, with their keys.
+            trust_env=not is_loopback(checked_host(address)) and (is_https or not keyed),
+            # Loading all certificates of the system takes a tenth of a second, and http needs none.
+            verify=is_https,
+        )
         self._most = most
         self._key = key
         self.spool: BinaryIO | None = None
@@ -179,7 +193,7 @@ def fetch_all(
             "Visitors of this server cannot query addresses of their own.",
             "Use the shell: exam snapshots add.",
         )
-    host = checked_host(url)
+    checked_host(url)
     check_in_range(
         "parameter-out-of-range",
         "A parameter of the target",
@@ -199,7 +213,7 @@ def fetch_all(
                 f"Set {key_variable} in the environment.",
             )
         key = host_key.key
-    requests = _Requests(url, method, settings, key, is_loopback(host), watch, came)
+    requests = _Requests(url, method, settings, key, watch, came)
     return asyncio.run(requests.fetch_all(bodies))
 
 
@@ -211,7 +225,6 @@ class _Requests:
     method: FetchMethod
     settings: RequestSettings
     key: str
-    on_this_computer: bool
     watch: Callable[[int, int], None]
     came: Callable[[int, Fetched], None]
     closed_until: float = 0.0
@@ -224,12 +237,8 @@ class _Requests:
         timeout = openai.Timeout(
             self.settings.timeout_s, connect=min(CONNECT_SECONDS, self.settings.timeout_s)
         )
-        # As for models: a proxy cannot reach this computer, and must not read a key.
-        proxied = not self.on_this_computer and (
-            not self.key or self.url.lower().startswith("https:")
-        )
         async with BoundedClient(
-            read_limit("ENDPOINT_ANSWER"), self.key, timeout=timeout, trust_env=proxied
+            self.url, read_limit("ENDPOINT_ANSWER"), self.key, bool(self.key), timeout
         ) as client:
 
             async def fetch_body(at: int, body: Mapping[str, Any]) -> Fetched:

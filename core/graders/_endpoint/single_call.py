@@ -211,11 +211,6 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
     """
     longest = LONGEST_ADAPTED if endpoint.adapts else endpoint.timeout_s
     timeout = openai.Timeout(longest, connect=min(CONNECT_SECONDS, endpoint.timeout_s))
-    # A proxy leads out of this computer and cannot reach a local endpoint. It can also read
-    # requests to http addresses, with their keys.
-    proxied = not endpoint.on_this_computer and (
-        not endpoint.key_variable or endpoint.base_url.lower().startswith("https:")
-    )
     most = read_limit("ENDPOINT_ANSWER")
     try:
         client = openai.AsyncOpenAI(
@@ -225,13 +220,8 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
             base_url=endpoint.base_url,
             timeout=timeout,
             max_retries=0,
-            # Loading all certificates of the system takes a tenth of a second, and http needs none.
             http_client=BoundedClient(
-                most,
-                key,
-                timeout=timeout,
-                trust_env=proxied,
-                verify=not endpoint.base_url.lower().startswith("http:"),
+                endpoint.base_url, most, key, bool(endpoint.key_variable), timeout
             ),
         )
     except Exception as error:
