@@ -308,18 +308,19 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         enough = make_settled_test(request.call)
         is_whole = request.structured and is_answer(request.call, text, structured=True)
         complete = is_whole or (enough is not None and enough(text))
+    named = body.get("model")
+    model = printable_line(clean(named)) if isinstance(named, str) else ""
     completion = Completion(
         text=text or "",
         complete=complete,
         structured=request.structured,
         shortened=request.shortened,
+        model=None if model in ("", request.body["model"]) else model,
     )
     if isinstance(refusal, str) and refusal:
         completion = replace(completion, error=f"refused: {printable_line(clean(refusal))}")
     elif filtered:
         completion = replace(completion, error="stopped by the endpoint's content filter")
-    named = body.get("model")
-    model = printable_line(clean(named)) if isinstance(named, str) else ""
     if request.body.get("logprobs") and completion.error is None:
         chances = _option_chances(request.call, completion, choice.get("logprobs"))
         completion = replace(completion, distribution=chances)

@@ -145,7 +145,7 @@ def replay_pair(
                 if reply.content is None and (shorter := _characters_to_keep(reply.error, made)):
                     keep = shorter
                     continue
-                completion, tokens, model = _read_reply(reply, made, back_end.endpoint.model, key)
+                completion, tokens, model = _read_reply(reply, made, key)
                 used = used.plus(tokens)
                 models += [model] if model else []
             completions.append(completion)
@@ -181,9 +181,7 @@ def _back_end(grader: Grader) -> tuple[ReadingGrader, EndpointBackEnd]:
     )
 
 
-def _read_reply(
-    reply: CallResult, request: Request, asked: str, key: str
-) -> tuple[Completion, Tokens, str]:
+def _read_reply(reply: CallResult, request: Request, key: str) -> tuple[Completion, Tokens, str]:
     """Return an answer's completion, its tokens, and the model that it names."""
 
     def remove_key(text: str) -> str:
@@ -195,6 +193,5 @@ def _read_reply(
         answer = read_answer(reply.content, request, remove_key)
     except UnusableBodyError as error:
         return Completion(error=str(error)), NO_TOKENS, ""
-    other = answer.model if answer.model and answer.model != asked else None
     text = without_keys(answer.completion.text, [key])
-    return replace(answer.completion, text=text, model=other), answer.used, answer.model
+    return replace(answer.completion, text=text), answer.used, answer.model

@@ -328,8 +328,6 @@ async def make_call(
                 True,
                 answer.used,
             )
-    if answer.model and answer.model != endpoint.model:
-        completion = replace(completion, model=answer.model)
     return replace(answer, completion=completion)
 
 
