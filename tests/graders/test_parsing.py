@@ -663,7 +663,7 @@ def parsed(form: str, text: str, dialect: Dialect, finish: str = "length") -> Pa
     prompt = built_in_prompts()[{"rating": "self-rating", "yes-no": "verify", "letter": "choice"}[form]]
     names = ("question", "context", "correct_answer", "answer", "choices")
     call = Call(prompt, dict.fromkeys(names, "Tides rise."), form, options=("A", "B", "C") if form == "letter" else ())
-    request = prepare_request(call, "m", 0.0, dialect, None, None)
+    request = prepare_request(call, "m", 0.0, dialect, None, None, 0, {})
     assert isinstance(request, Request)
     choice = {"text": text} if dialect.api == "completions" else {"message": {"content": text}}
     content = json.dumps({"choices": [choice | {"finish_reason": finish}]}).encode()

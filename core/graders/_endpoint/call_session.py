@@ -253,6 +253,7 @@ class Session:
             asked.keep,
             end.max_tokens_in,
             end.thinking,
+            end.extra,
         )
         if isinstance(request, Completion):
             self._go_on(asked, request)

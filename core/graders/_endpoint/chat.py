@@ -201,7 +201,8 @@ def prepare_request(
     dialect: Dialect,
     keep: int | None,
     max_tokens_in: int | None,
-    thinking: int = 0,
+    thinking: int,
+    extra: Mapping[str, Any],
 ) -> Request | Completion:
     """Convert a call to a request.
 
@@ -214,6 +215,7 @@ def prepare_request(
         max_tokens_in: maximum number of tokens of the prompt, by estimate; longer passages are
             shortened.
         thinking: tokens for a reasoning model's thoughts, in addition to those of the answer.
+        extra: further fields of the request.
 
     Returns:
         The request, or a completion with an error if the call cannot be a request.
@@ -253,6 +255,7 @@ def prepare_request(
     if dialect.logprobs and dialect.api == "chat" and call.options and not thinking:
         # The thoughts of a reasoning model would bring thousands of them.
         body |= {"logprobs": True, "top_logprobs": LOGPROBS}
+    body |= extra
     # No token is shorter than a byte in any script, so this bound holds for numbers and other
     # scripts, too.
     read = AROUND_PROMPT + sum(len(text.encode()) for text in (messages.system, messages.user))

@@ -510,11 +510,15 @@ class EndpointBackEnd:
                 request.
         """
         end = self.endpoint
-        made = prepare_request(
-            call, end.model, end.temperature, end.dialect, keep, end.max_tokens_in, end.thinking
-        )
-        return (
-            made if isinstance(made, Completion) else replace(made, body={**made.body, **end.extra})
+        return prepare_request(
+            call,
+            end.model,
+            end.temperature,
+            end.dialect,
+            keep,
+            end.max_tokens_in,
+            end.thinking,
+            end.extra,
         )
 
     def batches(self) -> BatchEndpoint:
