@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, count
 
 _UNCLEAN = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _BLANKED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -109,6 +110,20 @@ def all_plain(names: Collection[str]) -> bool:
         and all(names)
         and max(map(len, names)) <= LONGEST_ID
     )
+
+
+def numbered_names(name: str, form: str = "{}-{}") -> Iterator[str]:
+    """Yield a name, then the name with the numbers 2, 3 and so on, for use if it is taken.
+
+    Args:
+        form: joins the name and a number.
+    """
+    return chain([name], (form.format(name, number) for number in count(2)))
+
+
+def free_name(name: str, taken: Container[str], form: str = "{}-{}") -> str:
+    """Return the first of the `numbered_names` that is not taken."""
+    return next(made for made in numbered_names(name, form) if made not in taken)
 
 
 def quote_name(name: str) -> str:

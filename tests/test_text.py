@@ -17,7 +17,7 @@ from exam_workbench.errors import (
     WorkbenchError,
 )
 from exam_workbench.formats import Source, read_boards, write_board_tsv
-from exam_workbench.text import clean_text, fault_of_id, how_many, one_line
+from exam_workbench.text import clean_text, fault_of_id, free_name, how_many, one_line
 
 
 @pytest.mark.parametrize(
@@ -118,3 +118,10 @@ def test_formulas_in_leaderboards_are_escaped_and_read_back() -> None:
 )
 def test_how_many_inflects_the_noun(number: int, things: str, said: str) -> None:
     assert how_many(number, things) == said
+
+
+def test_taken_name_gets_the_next_free_number() -> None:
+    taken = {"audit", "audit 2"}
+    assert free_name("audit", taken, "{} {}") == "audit 3"
+    assert free_name("{0}", {"{0}"}) == "{0}-2"
+    assert free_name("new", taken) == "new"

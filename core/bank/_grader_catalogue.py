@@ -13,6 +13,7 @@ from .. import graders
 from ..choices import GRADER_KINDS
 from ..errors import GradingError, InputError, unknown_name
 from ..store import Cursor, Project, as_act, cached, quoted_text
+from ..text import free_name
 from ..types import GraderSpec
 from ._saved_graders import (
     SPEC_COLUMNS,
@@ -46,9 +47,7 @@ def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
     if known is not None:
         return known
     taken = {name for (name,) in cursor.execute("SELECT name FROM graders").fetchall()}
-    name, number = spec.name, 2
-    while name in taken:
-        name, number = f"{spec.name} ({number})", number + 1
+    name = free_name(spec.name, taken, "{} ({})")
     rows = cursor.execute(
         "INSERT INTO graders VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " RETURNING grader_key",

@@ -16,6 +16,7 @@ from .. import graders
 from ..choices import GRADER_KINDS
 from ..errors import GradingError, InputError, check_known, check_not_empty, unknown_name
 from ..store import Project, as_name, log_action, put_setting, read_setting
+from ..text import free_name
 from ..types import GraderSpec
 
 
@@ -222,9 +223,7 @@ def remember_settings(
         taken = {named.name for named in named_graders(project)} | _names_of_others(
             project, grader.spec
         )
-        name, number = grader.spec.name, 2
-        while name in taken:
-            name, number = f"{grader.spec.name} ({number})", number + 1
+        name = free_name(grader.spec.name, taken, "{} ({})")
         save_named_grader(project, name, kind, parameters, author)
 
 

@@ -6,7 +6,6 @@ that has it open.
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import os
@@ -23,7 +22,7 @@ import duckdb
 from ..atomic_files import WorkingFolder, explain_write_errors, put_new, remove_leftovers
 from ..errors import InputError, ProjectError, check_not_empty
 from ..locations import is_reserved, projects_folder
-from ..text import one_line, quote_name
+from ..text import numbered_names, one_line, quote_name
 from ._database import (
     Connection,
     Database,
@@ -351,9 +350,8 @@ def _upgrade_with_copy(path: Path, step: str, copy: Path) -> None:
             # Another process has upgraded it meanwhile, and made its own backup.
             return
         # A restored or copied project may be upgraded a second time.
-        named = f"{path.name}.before-{step}"
-        numbered = itertools.chain([named], (f"{named}-{number}" for number in itertools.count(2)))
-        backup = next(one for one in map(path.with_name, numbered) if put_new(copy, one))
+        numbered = map(path.with_name, numbered_names(f"{path.name}.before-{step}"))
+        backup = next(one for one in numbered if put_new(copy, one))
         try:
             apply_migrations(connection)
         except duckdb.Error as error:

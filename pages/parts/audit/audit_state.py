@@ -242,10 +242,7 @@ def choose_audit(known: Sequence[room.Audit]) -> room.Audit:
 
 def free_name(known: Sequence[room.Audit]) -> str:
     """Return an unused name for the next audit."""
-    taken = {one.name for one in known}
-    return next(
-        name for number in range(2, len(known) + 3) if (name := f"audit {number}") not in taken
-    )
+    return text.free_name("audit", {"audit", *(one.name for one in known)}, "{} {}")
 
 
 def draw_about(project: Project, audit: room.Audit) -> None:

@@ -1,7 +1,7 @@
 """Choosing a grader and setting it up: saved graders, and new ones of every kind."""
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -9,7 +9,7 @@ from typing import Any, Self
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench import bank, choices, errors, graders
+from exam_workbench import bank, choices, errors, graders, text
 from exam_workbench.store import Project, as_name
 from pages.parts.shared import job_plan, model_place, presses, scoring_settings, ui
 
@@ -559,15 +559,12 @@ def _tokens_in(form: Form) -> None:
     )
 
 
-def new_name(name: str, taken: Container[str]) -> str:
+def new_name(name: str, taken: Iterable[str]) -> str:
     """Return a variation of a name that is not taken."""
-    number = 2
-    while (made := f"{name[:70]}-{number}") in taken:
-        number += 1
-    return made
+    return text.free_name(name[:70], {name[:70], *taken})
 
 
-def draft_of(prompt: graders.Prompt, taken: Container[str]) -> graders.Prompt:
+def draft_of(prompt: graders.Prompt, taken: Iterable[str]) -> graders.Prompt:
     """Return a copy with a new name; its source states the original."""
     name = new_name(prompt.name, taken)
     return replace(
