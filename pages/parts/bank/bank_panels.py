@@ -5,6 +5,7 @@ and passages that suggest improvements.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 
 import streamlit as st
 
@@ -71,13 +72,16 @@ def draw_conflicts(project: Project, conflicts: list[bank.Conflict]) -> None:
                     conflict.base.shown_text if conflict.base else "", question.shown_text
                 )
                 st.caption(_describe_settings(question))
-                if presses.button(
-                    f"Keep {whose}", key=f"{whose} {conflict.mine.question_id}", width="stretch"
-                ):
-                    bank_window.change_drafts(
-                        project, bank.settle_conflict, conflict.mine.question_id, whose
-                    )
-                    st.rerun()
+                presses.act_button(
+                    f"Keep {whose}",
+                    bank_window.change_drafts,
+                    project,
+                    bank.settle_conflict,
+                    conflict.mine.question_id,
+                    whose,
+                    key=f"{whose} {conflict.mine.question_id}",
+                    width="stretch",
+                )
 
 
 def _describe_settings(question: types.Question) -> str:
@@ -123,14 +127,13 @@ def draw_history(project: Project, question: types.Question) -> None:
     it.
     """
     revisions = bank.question_history(project, question.question_id)
-    for at, revision in enumerate(revisions):
+    for revision, earlier in zip_longest(revisions, revisions[1:]):
         old = revision.question
-        earlier = revisions[at + 1].question if at + 1 < len(revisions) else None
         with st.container(border=True):
             st.container(key=f"wording {revision.version}").text(old.shown_text)
-            if earlier is not None and earlier.shown_text != old.shown_text:
+            if earlier is not None and earlier.question.shown_text != old.shown_text:
                 _draw_difference(
-                    earlier.shown_text, old.shown_text, f"difference {revision.version}"
+                    earlier.question.shown_text, old.shown_text, f"difference {revision.version}"
                 )
             st.container(key=f"version {revision.version}").caption(
                 ui.escape(
@@ -140,10 +143,12 @@ def draw_history(project: Project, question: types.Question) -> None:
                 )
             )
             if old != question and st.button("Restore", key=f"revision {revision.version}"):
-                bank_window.change_drafts(
-                    project, bank.put_draft, replace(old, position=question.position)
+                presses.run_act(
+                    bank_window.change_drafts,
+                    project,
+                    bank.put_draft,
+                    replace(old, position=question.position),
                 )
-                st.rerun()
     st.caption("A restored wording keeps its grades. It needs no new grading.")
 
 
@@ -401,7 +406,7 @@ def _start_question(project: Project, query_id: str, passage_id: str, sentence: 
     begun = replace(
         bank.new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence
     )
-    bank_window.change_drafts(project, bank.put_draft, begun)
+    bank_window.change_drafts(project, bank.put_draft, begun, author=ui.author())
     bank_window.current_window().go_to(begun)
     st.session_state["beside"] = (query_id, passage_id)
     st.rerun()

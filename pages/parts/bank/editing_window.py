@@ -216,16 +216,18 @@ def note_shown(project: Project, questions: list[types.Question]) -> None:
     shown.drafts = bank.draft_mark(project, shown.author)
 
 
-def change_drafts(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
-    """Apply a change that no component asked for, such as one from a dialog, to the person's
-    drafts; return its result.
+def change_drafts(
+    project: Project, what: Callable[..., object], *arguments: object, author: str
+) -> None:
+    """Apply a change that no component asked for, such as one from a dialog, to the author's
+    drafts.
 
     Args:
         what: a function of the project, the author and the arguments.
     """
-    author, here = ui.author(), current_window()
+    here = current_window()
     # The session is not accessed below, so that the run cannot end between the change and its note.
-    return here.apply_change(here.get_shown(project, author), what, *arguments)
+    here.apply_change(here.get_shown(project, author), what, *arguments)
 
 
 Act = Mapping[str, Any]

@@ -9,7 +9,7 @@ from exam_workbench.records import hidden_questions
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
-from pages.parts.shared import components, ui
+from pages.parts.shared import address, components, presses, ui
 
 LIST = "questions"
 """Key of the component with the questions."""
@@ -89,10 +89,7 @@ def _chosen_subtopic(known: list[str]) -> str:
     here = bank_window.current_window()
     if (chosen := here.subtopic) is not None:
         here.subtopic = None
-        if chosen:
-            st.query_params["subtopic"] = chosen
-        else:
-            st.query_params.pop("subtopic", None)
+        address.write_parameters({"subtopic": chosen})
     found = str(st.query_params.get("subtopic", ""))
     return found if found in known else ""
 
@@ -183,7 +180,10 @@ def _draw_split(project: Project, question: types.Question) -> None:
     if st.button("Split question", type="primary", key="split"):
         with ui.errors(rerun=True):
             bank_window.change_drafts(
-                project, bank.put_drafts, bank.split_question(question, parts.splitlines())
+                project,
+                bank.put_drafts,
+                bank.split_question(question, parts.splitlines()),
+                author=ui.author(),
             )
 
 
@@ -204,8 +204,7 @@ def _draw_paste(project: Project, query_id: str, questions: list[types.Question]
                 icon=":material/error:",
             )
             return
-        bank_window.change_drafts(project, bank.put_drafts, pasted)
-        st.rerun()
+        presses.run_act(bank_window.change_drafts, project, bank.put_drafts, pasted)
 
 
 def _choose_repaired(project: Project, question: types.Question) -> None:
