@@ -36,12 +36,10 @@ def draw_forms(project: Project, evaluation: answers.Evaluation | None) -> None:
         st.caption("A job is running. You can start another job when it has ended.")
         return
     st.subheader("Generate answers", anchor=False)
-    with ui.errors():
-        _draw_generating(project)
+    _draw_generating(project)
     if evaluation is not None:
         st.subheader("Compare answers with a model", anchor=False)
-        with ui.errors():
-            draw_comparing(project, evaluation.pairs, "compare")
+        draw_comparing(project, evaluation.pairs, "compare")
     _draw_models_so_far(project)
 
 
@@ -61,6 +59,7 @@ def _draw_models_so_far(project: Project) -> None:
         )
 
 
+@ui.errors()
 def _draw_generating(project: Project) -> None:
     known = {
         AGAIN + model.name: model
@@ -122,11 +121,9 @@ def _draw_generating(project: Project) -> None:
         tuple(runs) or None, tuple(sorted(ks)), True, draws=draws, temperature=temperature
     )
     planned = answers.plan_answers(project, ready, wanted)
-    caps = jobs.JobScope()
-    if planned.failed and st.checkbox(
-        f"Retry {text.how_many(planned.failed, 'failed answers')}", key="answers again"
-    ):
-        caps = jobs.JobScope(retry_failed=True)
+    retried = _choose_retry(planned.failed, "failed answers", "answers again")
+    caps = jobs.JobScope(retry_failed=retried)
+    if retried:
         planned = answers.plan_answers(project, ready, wanted, caps)
     repeats = f"Equal contexts need one answer ({planned.shared:,} repeats)."
     ui.draw_metrics(
@@ -165,6 +162,11 @@ def _draw_generating(project: Project) -> None:
         key="answers begin",
         **START,
     )
+
+
+def _choose_retry(failed: int, things: str, key: str) -> bool:
+    """Draw the choice to retry failed things, if there are any, and return it."""
+    return failed > 0 and st.checkbox(f"Retry {text.how_many(failed, things)}", key=key)
 
 
 def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
@@ -208,6 +210,7 @@ def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | N
     )
 
 
+@ui.errors()
 def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) -> None:
     """Draw the form that has a model compare answers: model, estimated size, and the job.
 
@@ -243,14 +246,9 @@ def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) ->
         )
     if ready is None:
         return
-    wanted = answers.pairs_to_compare(project, ready, pairs)
-    caps = jobs.JobScope()
     failed = len(answers.pairs_to_compare(project, ready, pairs, jobs.JobScope(only_failed=True)))
-    if failed and st.checkbox(
-        f"Retry {text.how_many(failed, 'failed comparisons')}", key=f"{key} again"
-    ):
-        caps = jobs.JobScope(retry_failed=True)
-        wanted = answers.pairs_to_compare(project, ready, pairs, caps)
+    caps = jobs.JobScope(retry_failed=_choose_retry(failed, "failed comparisons", f"{key} again"))
+    wanted = answers.pairs_to_compare(project, ready, pairs, caps)
     if not wanted:
         st.success("All these answers are compared.", icon=":material/check:")
         return

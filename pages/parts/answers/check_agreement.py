@@ -168,7 +168,7 @@ def ask_model(project: Project, verdicts: list[answers.PeopleVerdict]) -> None:
     """Draw a form to check the answers that people judged with a model; the table then includes
     this model.
     """
-    with st.expander("Compare these answers with a model"), ui.errors():
+    with st.expander("Compare these answers with a model"):
         answer_job_forms.draw_comparing(
             project, [verdict.pair for verdict in verdicts], "judge people"
         )

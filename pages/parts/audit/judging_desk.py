@@ -41,6 +41,7 @@ def draw(project: Project, audit: room.Audit) -> None:
 
 
 @st.fragment
+@ui.errors()
 def draw_desk(project: Project, audit: room.Audit) -> None:
     """Judge the assigned passages until the batch is finished."""
     person = ui.person()
@@ -50,21 +51,16 @@ def draw_desk(project: Project, audit: room.Audit) -> None:
         "Enter your name above. Your judgments are stored under it.",
     )
     asked = actions.pending_actions(KEY)
-    with ui.errors():
-        error = asked.do_actions(lambda act: _do_action(project, audit, person, act))
-        batch = room.list_batches(project, audit)[-1]
-        hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
-        left = (
-            hands[0].left
-            if hands
-            else 0
-            if batch.ended
-            else room.count_open_judgments(project, audit)
-        )
-        asked.draw(
-            "judging",
-            _desk_data(project, audit, person, batch, hands, left) | {"left": left, "error": error},
-        )
+    error = asked.do_actions(lambda act: _do_action(project, audit, person, act))
+    batch = room.list_batches(project, audit)[-1]
+    hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
+    left = (
+        hands[0].left if hands else 0 if batch.ended else room.count_open_judgments(project, audit)
+    )
+    asked.draw(
+        "judging",
+        _desk_data(project, audit, person, batch, hands, left) | {"left": left, "error": error},
+    )
 
 
 def _desk_data(

@@ -302,6 +302,7 @@ def _follow_top_two(runs: list[str]) -> None:
     state["top two"] = best
 
 
+@ui.errors()
 def system_pair(
     screen: Screen, x: labels.Leaderboard, first: str, y: labels.Leaderboard, second: str
 ) -> None:
@@ -554,5 +555,4 @@ def draw_matrix(screen: Screen) -> None:
         "Worse system", runs, index=None, key="worse system", bind="query-params"
     )
     if first and second and first != second:
-        with ui.errors():
-            system_pair(screen, board, first, board, second)
+        system_pair(screen, board, first, board, second)

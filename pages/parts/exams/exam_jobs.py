@@ -144,6 +144,7 @@ def offer_adding(project: Project, exam: str) -> None:
                 )
 
 
+@ui.errors()
 def _draw_student_form(project: Project) -> None:
     kind = str(
         st.selectbox("Answers by", list(KINDS), format_func=KINDS.__getitem__, key="student kind")
@@ -153,42 +154,39 @@ def _draw_student_form(project: Project) -> None:
         contexts += [ORACLE, *(retrieval.name for retrieval in exams.list_retrievals(project))]
     settings: dict[str, Any] = {}
     icl = 0
-    with ui.errors():
-        if kind not in choices.EXAMINEE_RULES:
-            settings = _choose_model(kind)
-            icl = int(
-                st.number_input(
-                    "Worked examples in the prompt", 0, MOST_WORKED, 0, key="student icl"
-                )
-            )
-        context = str(
-            st.selectbox(
-                "Context",
-                contexts,
-                key="student context",
-                help="Closed book: only the question. Oracle: the source passage of the item. All"
-                " others: passages retrieved for the item.",
-            )
+    if kind not in choices.EXAMINEE_RULES:
+        settings = _choose_model(kind)
+        icl = int(
+            st.number_input("Worked examples in the prompt", 0, MOST_WORKED, 0, key="student icl")
         )
-        k = (
-            1
-            if context in (CLOSED_BOOK, ORACLE)
-            else int(st.number_input("Passages per item", 1, LARGEST_K, 1, key="student k"))
+    context = str(
+        st.selectbox(
+            "Context",
+            contexts,
+            key="student context",
+            help="Closed book: only the question. Oracle: the source passage of the item. All"
+            " others: passages retrieved for the item.",
         )
-        name = st.text_input(
-            "Name", key="student name", placeholder="Generated from the settings"
-        ).strip()
-        by = kind if kind in choices.EXAMINEE_RULES else None
-        plan = exams.Plan(by, settings, context, k, icl, name=name or None)
-        presses.act_button(
-            "Add examinee",
-            exams.add_student,
-            project,
-            plan,
-            type="primary",
-            key="student add",
-            message="Examinee added. Run the exam to collect its answers.",
-        )
+    )
+    k = (
+        1
+        if context in (CLOSED_BOOK, ORACLE)
+        else int(st.number_input("Passages per item", 1, LARGEST_K, 1, key="student k"))
+    )
+    name = st.text_input(
+        "Name", key="student name", placeholder="Generated from the settings"
+    ).strip()
+    by = kind if kind in choices.EXAMINEE_RULES else None
+    plan = exams.Plan(by, settings, context, k, icl, name=name or None)
+    presses.act_button(
+        "Add examinee",
+        exams.add_student,
+        project,
+        plan,
+        type="primary",
+        key="student add",
+        message="Examinee added. Run the exam to collect its answers.",
+    )
 
 
 def _choose_model(kind: str) -> dict[str, Any]:

@@ -315,6 +315,7 @@ SHOWN = "planted in"
 """Session key of the project and the exam in which a person planted bad items."""
 
 
+@ui.errors()
 def offer_planting(project: Project, exam: str) -> None:
     """Draw a button that plants bad items, and the number that each criterion found."""
     st.markdown("**Test of the criteria**")
@@ -332,27 +333,26 @@ def offer_planting(project: Project, exam: str) -> None:
             " last. The project does not change."
         )
         return
-    with ui.errors():
-        with st.spinner("Spoiling items and fitting the model again"):
-            planted = exams.plant_bad_items(project, exam)
-        head = planted[0]
-        st.dataframe(
-            {"Fault": [FAULT_NAMES[row.fault] for row in planted]}
-            | {CRITERION_NAMES[by]: [row.found[by] for row in planted] for by in ITEM_CRITERIA},
-            hide_index=True,
-            column_config={
-                CRITERION_NAMES[by]: st.column_config.ProgressColumn(
-                    format="%.1f", min_value=0.0, max_value=head.planted
-                )
-                for by in ITEM_CRITERIA
-            },
-        )
-        st.container(key="planted").caption(
-            f"Of {head.items} items, {head.planted} were spoilt in a copy of the answers. The"
-            f" table shows how many are among the {head.last} items that a criterion ranks last"
-            f" (mean of {TIMES} repetitions). By chance it would be {head.by_chance:.1f}. Other"
-            " bad items of the exam may take some of these ranks."
-        )
+    with st.spinner("Spoiling items and fitting the model again"):
+        planted = exams.plant_bad_items(project, exam)
+    head = planted[0]
+    st.dataframe(
+        {"Fault": [FAULT_NAMES[row.fault] for row in planted]}
+        | {CRITERION_NAMES[by]: [row.found[by] for row in planted] for by in ITEM_CRITERIA},
+        hide_index=True,
+        column_config={
+            CRITERION_NAMES[by]: st.column_config.ProgressColumn(
+                format="%.1f", min_value=0.0, max_value=head.planted
+            )
+            for by in ITEM_CRITERIA
+        },
+    )
+    st.container(key="planted").caption(
+        f"Of {head.items} items, {head.planted} were spoilt in a copy of the answers. The"
+        f" table shows how many are among the {head.last} items that a criterion ranks last"
+        f" (mean of {TIMES} repetitions). By chance it would be {head.by_chance:.1f}. Other"
+        " bad items of the exam may take some of these ranks."
+    )
 
 
 BOUNDS = {

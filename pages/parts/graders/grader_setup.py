@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import bank, choices, errors, graders, text
 from exam_workbench.store import Project, as_name
-from pages.parts.shared import job_plan, model_place, presses, scoring_settings, ui
+from pages.parts.shared import address, job_plan, model_place, presses, scoring_settings, ui
 
 
 class Form:
@@ -117,6 +117,7 @@ NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "
 STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
 
 
+@ui.errors()
 def choose_grader(
     project: Project, key: str, prompt: graders.Prompt | None = None
 ) -> job_plan.ChosenGrader | None:
@@ -141,8 +142,7 @@ def choose_grader(
     again = bank.settings_again(project, spec) if spec and prompt is None else None
     usual = (f"saved:{again.name}" if again.name else again.kind) if again else None
     # A link may name a grader that has been removed.
-    if st.session_state.get(key) not in (None, *options):
-        del st.session_state[key]
+    address.drop_foreign_value(key, options)
     if prompt is None and not kept:
         _choose_place(key)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
@@ -161,28 +161,24 @@ def choose_grader(
     stamp = f"{named.made_at:%Y%m%d%H%M%S%f}" if named else ""
     stored = named.parameters if named else again.parameters if again and usual == option else {}
     form = Form(f"{key}/{option}/{stamp}", stored)
-    with ui.errors():
-        parameters = (
-            dict(form.stored)
-            if kind == "embedding"
-            else _draw_settings(form, kind, library, prompt)
-        )
-        chosen = (
-            None
-            if parameters is None
-            else job_plan.ChosenGrader(_make_grader(kind, parameters, library), kind, parameters)
-        )
-        if chosen is not None and prompt is None:
-            if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
-                st.container(key="another-grader").caption(
-                    f":material/info: Labels come from the grades of {ui.escape(spec.name)}. To use"
-                    " this grader's grades instead, select it with Change at the top of Passages,"
-                    " Leaderboard and other screens."
-                )
-            with right:
-                _save_or_remove(project, key, chosen, named)
-        return chosen
-    return None
+    parameters = (
+        dict(form.stored) if kind == "embedding" else _draw_settings(form, kind, library, prompt)
+    )
+    chosen = (
+        None
+        if parameters is None
+        else job_plan.ChosenGrader(_make_grader(kind, parameters, library), kind, parameters)
+    )
+    if chosen is not None and prompt is None:
+        if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
+            st.container(key="another-grader").caption(
+                f":material/info: Labels come from the grades of {ui.escape(spec.name)}. To use"
+                " this grader's grades instead, select it with Change at the top of Passages,"
+                " Leaderboard and other screens."
+            )
+        with right:
+            _save_or_remove(project, key, chosen, named)
+    return chosen
 
 
 PLACES = {"embedding": "Embedding", "transformers": "Model on this computer", "openai": "Endpoint"}
