@@ -1,8 +1,9 @@
 """Views of the Leaderboard screen that compare leaderboards, and systems by query."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -59,16 +60,12 @@ class Screen:
     queries: labels.QueryChoice
     test: choices.SystemTest
 
-    def list_choices(self) -> dict[str, BoardChoice]:
-        """Return all leaderboards to choose from, including those of the head."""
-        named = [
-            self.measure,
-            *(
-                [self.official[1]]
-                if self.official and self.official[0] not in self.imported
-                else []
-            ),
-        ]
+    @cached_property
+    def offered(self) -> dict[str, BoardChoice]:
+        """All leaderboards to choose from by name, including those of the head."""
+        named = [self.measure]
+        if self.official and self.official[0] not in self.imported:
+            named.append(self.official[1])
         return offered_boards(self.project, list(dict.fromkeys([*MEASURES, *named])))
 
     @property
@@ -76,20 +73,49 @@ class Screen:
         """Measure of every imported leaderboard by name; imported ones have no scores by query."""
         return dict(imported_leaderboards(self.project))
 
-    @property
-    def own_leaderboard(self) -> BoardChoice:
-        """The leaderboard of the labels, with the settings at the head of the screen."""
+    @cached_property
+    def studied(self) -> str:
+        """Name of the leaderboard of the labels, with the settings at the head of the screen."""
         min_rating = labels.basis(self.project, self.policy).min_rating
-        return BoardChoice(self.measure, "exam", self.policy.grader, min_rating)
+        own = BoardChoice(self.measure, "exam", self.policy.grader, min_rating)
+        return board_name(self.offered, own) or next(iter(self.offered))
 
-    def names(self, offered: Mapping[str, BoardChoice]) -> tuple[str, str]:
-        """Return the names of the official leaderboard and of the studied one; the latter twice
-        without an official one.
-        """
-        study = board_name(offered, self.own_leaderboard) or next(iter(offered))
+    @cached_property
+    def reference(self) -> str:
+        """Name of the official leaderboard; without one, that of the studied leaderboard."""
         if self.official is None:
-            return study, study
-        return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
+            return self.studied
+        source, measure = self.official
+        return board_name(self.offered, BoardChoice(measure, source)) or self.studied
+
+    def board(self, name: str) -> labels.Leaderboard:
+        """Return an offered leaderboard by its name."""
+        return make_board(self.project, self.offered[name], self.policy)
+
+    def choose_board(
+        self,
+        at: DeltaGenerator,
+        label: str,
+        default: str,
+        key: str,
+        among: Sequence[str] | None = None,
+    ) -> tuple[str, labels.Leaderboard]:
+        """Draw a choice of a leaderboard; return its name and the leaderboard.
+
+        It is reset if the head of the screen names another default.
+
+        Args:
+            among: the names to choose from; None for all.
+        """
+        options = list(self.offered) if among is None else among
+        name = at.selectbox(
+            label,
+            options,
+            index=options.index(default),
+            key=f"{key} {default}",
+            bind="query-params",
+        )
+        return name, self.board(name)
 
 
 def correlation_strip(
@@ -134,26 +160,13 @@ def correlation_strip(
     st.container(key="compared-queries").caption(ui.escape(compared.queries.description))
 
 
-def board_choice(
-    at: DeltaGenerator, label: str, offered: Mapping[str, BoardChoice], default: str, key: str
-) -> str:
-    """Draw a choice of a leaderboard and return it; it is reset if the head of the screen names
-    another default.
-    """
-    options = list(offered)
-    return at.selectbox(
-        label, options, index=options.index(default), key=f"{key} {default}", bind="query-params"
-    )
-
-
 def all_boards(screen: Screen) -> None:
     """Draw several leaderboards on one scale, in the order of the official one."""
-    offered = screen.list_choices()
-    reference, study = screen.names(offered)
+    reference, study = screen.reference, screen.studied
     default = [study] if study != reference else []
     others = st.multiselect(
         "Leaderboards",
-        [name for name in offered if name != reference],
+        [name for name in screen.offered if name != reference],
         default=default,
         max_selections=OTHERS,
         key=f"boards beside {reference} {study}",
@@ -163,14 +176,10 @@ def all_boards(screen: Screen) -> None:
     drawn_boards: dict[str, labels.Leaderboard] = {}
     for name in [reference, *others]:
         with ui.errors():
-            drawn_boards[name] = make_board(screen.project, offered[name], screen.policy)
+            drawn_boards[name] = screen.board(name)
     if reference not in drawn_boards:
         return
-    drawn = make_board_panel(
-        drawn_boards[reference],
-        {name: drawn_boards[name] for name in drawn_boards if name != reference},
-        reference,
-    )
+    drawn = make_board_panel(drawn_boards[reference], drawn_boards, reference)
     for name, reason in drawn.left_out.items():
         st.caption(ui.escape(f"{name}: {reason}"))
     if not drawn.marks:
@@ -210,20 +219,15 @@ def draw_followed(screen: Screen, board: labels.Leaderboard, run: str) -> None:
     """Draw one system's queries, with the official leaderboard for comparison."""
     official = None
     if screen.official and screen.official[0] != board.source:
-        offered = screen.list_choices()
-        official = make_board(screen.project, offered[screen.names(offered)[0]], screen.policy)
+        official = screen.board(screen.reference)
     draw_system(screen.project, board, official, run)
 
 
 def two_boards(screen: Screen) -> None:
     """Draw two leaderboards: a slope chart, a scatter plot of the systems, and their agreement."""
-    offered = screen.list_choices()
-    reference, study = screen.names(offered)
     left, middle, right = st.columns(3)
-    first = board_choice(left, "First leaderboard", offered, reference, "first board")
-    second = board_choice(middle, "Second leaderboard", offered, study, "second board")
-    x = make_board(screen.project, offered[first], screen.policy)
-    y = x if first == second else make_board(screen.project, offered[second], screen.policy)
+    first, x = screen.choose_board(left, "First leaderboard", screen.reference, "first board")
+    second, y = screen.choose_board(middle, "Second leaderboard", screen.studied, "second board")
     points, compared = system_points(x, y, screen.ties, screen.queries)
     run = right.selectbox(
         "System",
@@ -264,20 +268,15 @@ def two_boards(screen: Screen) -> None:
 
 def two_systems(screen: Screen) -> None:
     """Draw the queries of two systems against each other, or of one system on two leaderboards."""
-    offered = {
-        name: choice
-        for name, choice in screen.list_choices().items()
-        if choice.source not in screen.imported
-    }
-    default = board_name(offered, screen.own_leaderboard) or next(iter(offered))
+    by_query = [
+        name for name, choice in screen.offered.items() if choice.source not in screen.imported
+    ]
     columns = [*st.columns(2), *st.columns(2)]
-    first_board = board_choice(columns[0], "First leaderboard", offered, default, "x board")
-    second_board = board_choice(columns[1], "Second leaderboard", offered, default, "y board")
-    x = make_board(screen.project, offered[first_board], screen.policy)
-    y = (
-        x
-        if first_board == second_board
-        else make_board(screen.project, offered[second_board], screen.policy)
+    first_board, x = screen.choose_board(
+        columns[0], "First leaderboard", screen.studied, "x board", by_query
+    )
+    second_board, y = screen.choose_board(
+        columns[1], "Second leaderboard", screen.studied, "y board", by_query
     )
     runs = [system.run for system in x.systems]
     _follow_top_two(runs)
@@ -516,9 +515,7 @@ def draw_matrix(screen: Screen) -> None:
     """Draw every two systems of a leaderboard: do they differ by a paired test, and do their error
     bars overlap?
     """
-    offered = screen.list_choices()
-    name = board_choice(st, "Leaderboard", offered, screen.names(offered)[1], "tested board")
-    board = make_board(screen.project, offered[name], screen.policy)
+    _, board = screen.choose_board(st, "Leaderboard", screen.studied, "tested board")
     rows = remembered_pairs(screen.project, board, screen.test)
     if not rows:
         st.info("A comparison needs at least two systems.", icon=":material/help:")
