@@ -217,20 +217,20 @@ def draw_roles(project: Project, audit: room.Audit) -> None:
     )
     if not presses.button("Save models", type="primary", key="state roles"):
         return
-    changed = [
-        ("run", role.name, str(entry or ""))
-        for role, entry in zip(circularity.runs, edited["Models"], strict=True)
-        if str(entry or "") != _families_text(role)
+    entries = [
+        ("questions", "", circularity.questions, questions),
+        ("grader", audit.graders[0], circularity.grader, grader),
+        *(
+            ("run", role.name, role, str(entry or ""))
+            for role, entry in zip(circularity.runs, edited["Models"], strict=True)
+        ),
     ]
-    if questions != _families_text(circularity.questions):
-        changed.append(("questions", "", questions))
-    if grader != _families_text(circularity.grader):
-        changed.append(("grader", audit.graders[0], grader))
     with ui.errors(rerun=True):
-        for part, name, entry in changed:
-            families = [family.strip() for family in entry.split(",") if family.strip()]
-            stated = [] if entry.strip() == NONE else families
-            state_families(project, part, name, stated, ui.author())
+        for part, name, role, entry in entries:
+            if entry != _families_text(role):
+                families = [family.strip() for family in entry.split(",") if family.strip()]
+                stated = [] if entry.strip() == NONE else families
+                state_families(project, part, name, stated, ui.author())
 
 
 def _families_text(role: room.Role) -> str:
