@@ -1,13 +1,12 @@
 """The tables of the Grading screen: all jobs, all graders, and the prices of models."""
 
-from collections import defaultdict
 from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from exam_workbench import bank, errors, graders, grading, jobs
+from exam_workbench import bank, errors, graders, grading, grouping, jobs
 from exam_workbench.store import Project, cache
 from pages.parts.shared import html, job_plan, look, presses, ui
 
@@ -76,19 +75,16 @@ def draw_known_graders(project: Project) -> None:
     stored = bank.stored_graders(project)
     if not stored:
         return
-    calls: defaultdict[str, int] = defaultdict(int)
-    cost: defaultdict[str, float] = defaultdict(float)
-    for job in jobs.find_jobs(project, "grading"):
-        calls[job.name] += job.calls or 0
-        cost[job.name] += job.cost or 0.0
+    past = grouping.group_pairs((job.name, job) for job in jobs.find_jobs(project, "grading"))
+    of_grader = [past.get(grader.spec.name, []) for grader in stored]
     st.header("Graders", anchor=False)
     _draw_table(
         {
             "Grader": [g.spec.name for g in stored],
             "Grades": [g.grades for g in stored],
             "Failed attempts": [g.failures for g in stored],
-            "Calls": [calls[g.spec.name] or None for g in stored],
-            "Cost": [cost[g.spec.name] or None for g in stored],
+            "Calls": [sum(job.calls or 0 for job in done) or None for done in of_grader],
+            "Cost": [sum(job.cost or 0.0 for job in done) or None for done in of_grader],
             "Method": [g.spec.method for g in stored],
             "Prompt": [g.spec.prompt or None for g in stored],
             "Model": [g.spec.model for g in stored],
