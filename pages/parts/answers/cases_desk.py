@@ -61,14 +61,10 @@ def place_of(name: str) -> tuple[str, str, int] | None:
 
 def list_cases(project: Project, evaluation: answers.Evaluation) -> list[answers.CaseRow]:
     """Return the cases that match the filters of the address."""
-    runs, ks = evaluation.view.runs or (), evaluation.view.ks
-    run = case_places().part_of_place("run") if case_places().part_of_place("run") in runs else None
-    k = next((one for one in ks if str(one) == case_places().part_of_place("k")), None)
-    only = (
-        case_places().part_of_place("case")
-        if case_places().part_of_place("case") in choices.ANSWER_CASES
-        else None
-    )
+    run = _chosen_filter("run", evaluation.view.runs or ()) or None
+    at_depth = case_places().part_of_place("k")
+    k = next((depth for depth in evaluation.view.ks if str(depth) == at_depth), None)
+    only = _chosen_filter("case", choices.ANSWER_CASES) or None
     to_do = case_places().part_of_place("show") != "all"
     key = (
         "cases of answers",
@@ -80,6 +76,12 @@ def list_cases(project: Project, evaluation: answers.Evaluation) -> list[answers
         to_do,
     )
     return project.cached(key, lambda: answers.list_cases(project, evaluation, run, k, only, to_do))
+
+
+def _chosen_filter(name: str, options: Sequence[str] | dict[Any, str]) -> str:
+    """Return the filter in the address; an empty text without one that is offered."""
+    chosen = case_places().part_of_place(name)
+    return chosen if chosen in options else ""
 
 
 def desk_data(
@@ -143,22 +145,24 @@ def _case_id(row: answers.CaseRow) -> str:
 
 
 def _filter_data(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
-    def filter_choice(
-        name: str, title: str, every: str, options: Sequence[tuple[str, str]]
-    ) -> dict[str, Any]:
-        chosen = (
-            case_places().part_of_place(name)
-            if case_places().part_of_place(name) in dict(options)
-            else ""
-        )
-        return {"name": name, "title": title, "held": chosen, "options": [["", every], *options]}
-
-    letters = [(letter, f"{letter}  {says}") for letter, says in choices.ANSWER_CASES.items()]
+    filters: dict[str, tuple[str, str, dict[str, str]]] = {
+        "run": ("Run", "All runs", {run: run for run in evaluation.view.runs or ()}),
+        "k": ("k", "All depths", {str(k): str(k) for k in evaluation.view.ks}),
+        "case": (
+            "Case",
+            "All cases",
+            {letter: f"{letter}  {says}" for letter, says in choices.ANSWER_CASES.items()},
+        ),
+        "show": ("Show", "Open cases", {"all": "Open and confirmed cases"}),
+    }
     return [
-        filter_choice("run", "Run", "All runs", [(run, run) for run in evaluation.view.runs or ()]),
-        filter_choice("k", "k", "All depths", [(str(k), str(k)) for k in evaluation.view.ks]),
-        filter_choice("case", "Case", "All cases", letters),
-        filter_choice("show", "Show", "Open cases", [("all", "Open and confirmed cases")]),
+        {
+            "name": name,
+            "title": title,
+            "held": _chosen_filter(name, options),
+            "options": [["", every], *options.items()],
+        }
+        for name, (title, every, options) in filters.items()
     ]
 
 
