@@ -362,6 +362,7 @@ def test_grading_one_system_covers_only_its_ungraded_top(project: Project) -> No
     assert listed["Ungraded pairs"].sum() == lacking
     assert listed["Rank"].is_monotonic_increasing
     assert "passages" in links(select(app, f"next of {run}", 0))
+    assert "passages" not in links(select(app, f"next of {run}", len(listed))), "the table has become shorter"
     app = press(app, "grade unjudged")
     job = current_job(project)
     assert job is not None

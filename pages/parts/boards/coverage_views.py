@@ -43,17 +43,13 @@ def _draw_judged_table(shares: list[study.JudgedShare]) -> str | None:
         for source, judged in by_source.items()
     }
     runs = list(dict.fromkeys(share.run for share in shares))
-    chosen = st.dataframe(
+    chosen = ui.choose_rows(
         {"Run": runs, **columns},
-        hide_index=True,
+        "judged systems",
         height="content" if len(runs) <= 30 else 600,
-        key="judged systems",
-        on_select="rerun",
-        selection_mode="single-row",
         column_config={name: st.column_config.NumberColumn(format="percent") for name in columns},
     )
-    selected = chosen.selection.rows
-    return runs[selected[0]] if selected else None
+    return runs[chosen[0]] if chosen else None
 
 
 def _draw_next_pairs(project: Project, policy: labels.Policy, lacks: study.MissingGrades) -> None:
@@ -72,7 +68,7 @@ def _draw_next_pairs(project: Project, policy: labels.Policy, lacks: study.Missi
         return
     _draw_grade_button(project, policy, lacks)
     texts = passage_texts(project, [row.passage_id for row in lacks.next])
-    chosen = st.dataframe(
+    chosen = ui.choose_rows(
         {
             "Rank": [row.rank for row in lacks.next],
             "Query": [row.query_id for row in lacks.next],
@@ -80,10 +76,7 @@ def _draw_next_pairs(project: Project, policy: labels.Policy, lacks: study.Missi
             "Ungraded pairs": [row.ungraded for row in lacks.next],
             "Failed pairs": [row.failed for row in lacks.next],
         },
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
-        key=f"next of {lacks.run}",
+        f"next of {lacks.run}",
         column_config={
             "Rank": st.column_config.NumberColumn(width=60),
             "Passage": st.column_config.Column(width=700),
@@ -91,8 +84,8 @@ def _draw_next_pairs(project: Project, policy: labels.Policy, lacks: study.Missi
     )
     if lacks.more:
         st.caption(f"and {text.how_many(lacks.more, 'more passages')}")
-    if selected := chosen.selection.rows:
-        row = lacks.next[selected[0]]
+    if chosen:
+        row = lacks.next[chosen[0]]
         ui.draw_link("passages", "Open passage", query=row.query_id, passage=row.passage_id)
 
 

@@ -36,7 +36,7 @@ def draw_summary(known: exams.ExamStatistics) -> None:
 
 def draw_items(project: Project, items: Sequence[exams.Item]) -> None:
     """Draw the items; a selected one opens below."""
-    picked = st.dataframe(
+    chosen = ui.choose_rows(
         {
             "Item": [item.text for item in items],
             "Topic": [item.topic for item in items],
@@ -49,14 +49,10 @@ def draw_items(project: Project, items: Sequence[exams.Item]) -> None:
             "Source": [item.source_passage_id for item in items],
             "State": ["" if item.active else "retired" for item in items],
         },
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
-        key="items of the exam",
+        "items of the exam",
         column_config={"Item": st.column_config.TextColumn(width="large")},
     )
-    at = next(iter(picked.selection.rows), 0)
-    draw_item(project, items[at if at < len(items) else 0])
+    draw_item(project, items[chosen[0] if chosen else 0])
 
 
 def draw_details(known: exams.ExamStatistics) -> None:

@@ -81,7 +81,7 @@ def draw_quality(
         st.caption(f":material/info: {ui.escape(remark)}")
     by_id = {item.question_id: item for item in items}
     rows = sorted(analysis.items, key=lambda row: (row.information, row.item))
-    picked = st.dataframe(
+    positions = ui.choose_rows(
         {
             "Item": [by_id[row.item].text for row in rows],
             "Accuracy": [row.accuracy for row in rows],
@@ -93,10 +93,8 @@ def draw_quality(
             "Bloom's level": [", ".join(kinds["bloom"].get(row.item, ())) for row in rows],
             "Diagnosis": [row.reason for row in rows],
         },
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="multi-row",
-        key="worth of items",
+        "worth of items",
+        several=True,
         column_config={
             "Item": st.column_config.TextColumn(width="large"),
             **{
@@ -115,7 +113,7 @@ def draw_quality(
         " is difficulty and g"
         " is the guessing probability. An asterisk marks a bound of the estimator."
     )
-    chosen = [rows[at] for at in picked.selection.rows if at < len(rows)]
+    chosen = [rows[at] for at in positions]
     gone = find_retiring(project, exam)
     wanted = [row.item for row in chosen if by_id[row.item].active and row.item not in gone]
     if wanted:
@@ -452,7 +450,7 @@ def draw_proposed(project: Project, exam: str) -> None:
         message="Accepted as unsaved changes. Save them in the question bank.",
     )
     columns = zip(*(exams.value_row(item.values) for item in proposed), strict=True)
-    picked = st.dataframe(
+    chosen = ui.choose_rows(
         {
             "Item": [item.item.text for item in proposed],
             "Failed filters": [
@@ -461,15 +459,11 @@ def draw_proposed(project: Project, exam: str) -> None:
             ],
             **dict(zip(exams.VALUE_COLUMNS, columns, strict=True)),
         },
-        hide_index=True,
+        "proposed items",
         placeholder="–",
-        on_select="rerun",
-        selection_mode="single-row",
-        key="proposed items",
         column_config={"Item": st.column_config.TextColumn(width="large")},
     )
-    at = next(iter(picked.selection.rows), 0)
-    exam_facts.draw_item(project, proposed[at if at < len(proposed) else 0].item)
+    exam_facts.draw_item(project, proposed[chosen[0] if chosen else 0].item)
 
 
 def _title_rule(rule: str) -> str:
@@ -508,7 +502,7 @@ def _list_filtered(project: Project, falling: Sequence[exams.CheckedItem]) -> No
     rows = [(failing, hit) for failing in falling for hit in failing.hits]
     if not rows:
         return
-    picked = st.dataframe(
+    positions = ui.choose_rows(
         {
             "Item": [failing.item.text for failing, _ in rows],
             "Filter": [_title_rule(hit.rule) for _, hit in rows],
@@ -518,28 +512,18 @@ def _list_filtered(project: Project, falling: Sequence[exams.CheckedItem]) -> No
             "Text": [hit.one for _, hit in rows],
             "Compared with": ["" if hit.rule == "self-contained" else hit.other for _, hit in rows],
         },
-        hide_index=True,
+        "falling items",
+        several=True,
         placeholder="–",
-        on_select="rerun",
-        selection_mode="multi-row",
-        key="falling items",
         column_config={
             "Item": st.column_config.TextColumn(width="large"),
             "Value": st.column_config.NumberColumn(format="%.3f"),
             "Threshold": st.column_config.NumberColumn(format="%.3f"),
         },
     )
-    chosen = list(
-        {
-            rows[at][0].item.question_id: rows[at][0].item
-            for at in picked.selection.rows
-            if at < len(rows)
-        }.values()
-    )
+    chosen = {rows[at][0].item.question_id: rows[at][0].item for at in positions}
     if not chosen:
         st.caption("Select items to see them or to retire them.")
         return
-    _retire_button(
-        project, [item.question_id for item in chosen], key="retire falling", help=RETIRING
-    )
-    exam_facts.draw_item(project, chosen[0])
+    _retire_button(project, list(chosen), key="retire falling", help=RETIRING)
+    exam_facts.draw_item(project, next(iter(chosen.values())))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import streamlit as st
 from streamlit import config
@@ -458,6 +458,25 @@ def draw_pager(key: str, total: int, size: int) -> None:
     """
     if (pages := -(-total // size)) > 1:
         st.pagination(pages, key=key)
+
+
+def choose_rows(
+    columns: Mapping[str, Sequence[Any]], key: str, several: bool = False, **options: Any
+) -> list[int]:
+    """Draw a table whose rows can be chosen by a click; return the positions of the chosen rows.
+
+    A choice outlives a change of the table, so positions beyond its end are left out.
+
+    Args:
+        several: whether several rows can be chosen.
+        options: passed to `st.dataframe`.
+    """
+    mode: Literal["multi-row", "single-row"] = "multi-row" if several else "single-row"
+    chosen = st.dataframe(
+        columns, hide_index=True, on_select="rerun", selection_mode=mode, key=key, **options
+    )
+    rows = len(next(iter(columns.values())))
+    return [at for at in chosen.selection.rows if at < rows]
 
 
 def rows_of_page(key: str, rows: Sequence[T], size: int) -> Sequence[T]:
