@@ -10,20 +10,9 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench.answers import (
-    JUDGES,
-    Evaluation,
-    Gold,
-    RetEvalChoices,
-    asked_for,
-    evaluate_answers,
-    gold_sources,
-    missing_data,
-    usual_judge,
-)
+from exam_workbench import answers, text
 from exam_workbench.records import AnswerModel, answer_models, run_names
 from exam_workbench.store import Project
-from exam_workbench.text import how_many
 from pages.parts.shared import address, ui
 
 NAMES = ("generator", "judge", "threshold", "asked", "gold", "least", "same", "runs", "ks")
@@ -42,7 +31,7 @@ WHAT = (
 
 def explain_missing_inputs(project: Project) -> None:
     """Explain LLM-retEval and its missing inputs and end the screen, if it cannot run yet."""
-    inputs = missing_data(project)
+    inputs = answers.missing_data(project)
     if not inputs.is_blocking:
         return
     missing = [
@@ -66,7 +55,7 @@ def generator_models(project: Project) -> list[AnswerModel]:
     return answer_models(project, "generator")[::-1]
 
 
-def choose_evaluation(project: Project) -> Evaluation:
+def choose_evaluation(project: Project) -> answers.Evaluation:
     """Draw the line of the present settings with a popover to change them; return the evaluation.
 
     Raises:
@@ -89,7 +78,7 @@ def choose_evaluation(project: Project) -> Evaluation:
             view, said = _draw_choices(project, known, anew)
     _settings_places().go_to(**said)
     with st.spinner("Comparing answers", show_time=False):
-        found = evaluate_answers(project, view)
+        found = answers.evaluate_answers(project, view)
     words.markdown(f":material/tune: {_in_words(found)}")
     return found
 
@@ -105,7 +94,7 @@ def _settings_places() -> address.ScreenPlaces:
 
 def _draw_choices(
     project: Project, known: Sequence[AnswerModel], anew: bool
-) -> tuple[RetEvalChoices, dict[str, str]]:
+) -> tuple[answers.RetEvalChoices, dict[str, str]]:
     """Draw the widgets; return the view, and the settings that differ from the defaults."""
     kept = chosen_settings()
 
@@ -137,21 +126,21 @@ def _draw_choices(
     generator = str(
         st.selectbox("Generator", names, key=take_setting("generator", names[0], options=names))
     )
-    asked_runs, asked_ks = asked_for(
+    asked_runs, asked_ks = answers.asked_for(
         project, next(known_model for known_model in known if known_model.name == generator)
     )
 
-    usual = usual_judge(project)
+    usual = answers.usual_judge(project)
     judge = str(
         st.selectbox(
             "Answer check",
-            list(JUDGES),
-            format_func=lambda name: JUDGES[name].title,
-            key=take_setting("judge", usual, options=JUDGES),
+            list(answers.JUDGES),
+            format_func=lambda name: answers.JUDGES[name].title,
+            key=take_setting("judge", usual, options=answers.JUDGES),
             help="Decides whether two answers match.",
         )
     )
-    judge_facts = JUDGES[judge]
+    judge_facts = answers.JUDGES[judge]
     model = None
     if judge_facts.needs == "model":
         models = [
@@ -179,7 +168,7 @@ def _draw_choices(
             help="Lowest score of a right answer.",
         )
 
-    sources = gold_sources(project)
+    sources = answers.gold_sources(project)
     gold = st.multiselect(
         "Sources of gold passages",
         sources,
@@ -217,14 +206,14 @@ def _draw_choices(
             " identical to it (case B)."
         ),
     )
-    view = RetEvalChoices(
+    view = answers.RetEvalChoices(
         tuple(runs) or asked_runs,
         tuple(sorted(ks)) or asked_ks,
         generator,
         judge=judge,
         judge_model=model,
         threshold=threshold,
-        gold=Gold(tuple(gold) or None, least),
+        gold=answers.Gold(tuple(gold) or None, least),
         same_text=same,
     )
     settings = {
@@ -243,8 +232,8 @@ def _draw_choices(
     return view, {name: value for name, value in settings.items() if value}
 
 
-def _in_words(evaluation: Evaluation) -> str:
-    judge_facts = JUDGES[evaluation.view.judge]
+def _in_words(evaluation: answers.Evaluation) -> str:
+    judge_facts = answers.JUDGES[evaluation.view.judge]
     judge = evaluation.judge_model.name if evaluation.judge_model is not None else judge_facts.title
     limit = (
         f", threshold {evaluation.view.threshold:.2f}"
@@ -257,5 +246,5 @@ def _in_words(evaluation: Evaluation) -> str:
     return (
         f"Answers by **{ui.escape(evaluation.generator.name)}** · checked by"
         f" **{ui.escape(judge)}**{limit} ·"
-        f" {how_many(len(evaluation.gold), 'queries')} with gold passages{by}{alike}"
+        f" {text.how_many(len(evaluation.gold), 'queries')} with gold passages{by}{alike}"
     )

@@ -4,9 +4,7 @@ and assessors.
 
 import streamlit as st
 
-from exam_workbench import audit as room, bank
-from exam_workbench.choices import SheetForm
-from exam_workbench.formats import Source
+from exam_workbench import audit as room, bank, choices, formats
 from exam_workbench.measures.audit import Rate
 from exam_workbench.records import state_families
 from exam_workbench.store import Project
@@ -247,7 +245,7 @@ def _explain_origin(role: room.Role) -> str:
     )
 
 
-FORMS: dict[SheetForm, str] = {"tsv": "TSV, for a spreadsheet", "jsonl": "JSONL"}
+FORMS: dict[choices.SheetForm, str] = {"tsv": "TSV, for a spreadsheet", "jsonl": "JSONL"}
 
 
 def draw_paper(project: Project, audit: room.Audit) -> None:
@@ -300,7 +298,7 @@ def draw_paper(project: Project, audit: room.Audit) -> None:
         ):
             with ui.errors():
                 done = room.import_sheet(
-                    project, audit, Source(given.name, data=given.getvalue()), ui.author()
+                    project, audit, formats.Source(given.name, data=given.getvalue()), ui.author()
                 )
                 st.success(room.import_sentence(done))
     if not audit.ended:

@@ -9,7 +9,6 @@ import streamlit as st
 
 from exam_workbench import labels, study
 from pages.parts.boards import leaderboard_table as boards
-from pages.parts.boards.leaderboard_table import NamedLeaderboard
 from pages.parts.shared import address, components, ui
 
 KEY = "agreements"
@@ -159,7 +158,9 @@ def cell_data(
         "href": href,
         "board": compared
         and boards.board_data(
-            NamedLeaderboard(f"Row {compared.board.measure}", compared.board),
-            NamedLeaderboard(f"{column.against} {compared.official.measure}", compared.official),
+            boards.NamedLeaderboard(f"Row {compared.board.measure}", compared.board),
+            boards.NamedLeaderboard(
+                f"{column.against} {compared.official.measure}", compared.official
+            ),
         ),
     }

@@ -9,8 +9,7 @@ from exam_workbench import bank, charts, choices, grading, grouping, labels, stu
 from exam_workbench.records import deepest_rank, passage_texts, pool_depth, sealed_questions
 from exam_workbench.store import Project
 from pages.parts.boards.leaderboard_views import Screen
-from pages.parts.shared import job_plan, job_progress, presses, ui
-from pages.parts.shared.chart_display import draw_chart
+from pages.parts.shared import chart_display, job_plan, job_progress, presses, ui
 
 LISTED = 200
 
@@ -164,7 +163,9 @@ def draw_by_budget(screen: Screen) -> None:
             else ""
         )
         st.container(key="curve-queries").caption(f"{curves.queries_sentence}{ends}")
-        draw_chart(charts.coverage_chart(curves, drawn, [colours[run] for run in drawn]))
+        chart_display.draw_chart(
+            charts.coverage_chart(curves, drawn, [colours[run] for run in drawn])
+        )
     if curves.pool_depth < curves.max_k:
         st.container(key="pool-ends").caption(
             f":material/info: The pool ends at rank {curves.pool_depth}. Curves may be too flat"
@@ -193,7 +194,7 @@ def sample_sizes(screen: Screen) -> None:
             st.caption(f"Samples need scores of {study.FEWEST_QUERIES} or more queries.")
         else:
             st.markdown(f"**{study.queries_sentence(queries)}**")
-            draw_chart(charts.sample_chart(queries, "separable", "Queries"))
+            chart_display.draw_chart(charts.sample_chart(queries, "separable", "Queries"))
     with right, st.container(key="sampled-questions"):
         if not questions:
             st.caption(
@@ -201,7 +202,9 @@ def sample_sizes(screen: Screen) -> None:
             )
         else:
             st.markdown(f"**{study.questions_sentence(questions)}**")
-            draw_chart(charts.sample_chart(questions, "kendall", "Questions per query"))
+            chart_display.draw_chart(
+                charts.sample_chart(questions, "kendall", "Questions per query")
+            )
     st.caption(
         f"Means over random samples of the queries or questions. {study.SAMPLE_LIMITS} The smallest"
         " separated difference is the median over pairs of systems (paired t test, Holm's method)."

@@ -8,7 +8,7 @@ from functools import cached_property
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench import charts, choices, labels, measures, text
+from exam_workbench import charts, choices, labels, measures, study, text
 from exam_workbench.records import (
     IMPORTED,
     gold_name,
@@ -19,19 +19,6 @@ from exam_workbench.records import (
 )
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
-from exam_workbench.study import (
-    PANEL_MEASURES as MEASURES,
-    BoardChoice,
-    board_name,
-    compare_neighbours,
-    compare_systems,
-    make_board,
-    make_board_panel,
-    offered_boards,
-    query_points,
-    remembered_pairs,
-    system_points,
-)
 from pages.parts.boards.leaderboard_table import Column, draw_returned, draw_system, query_links
 from pages.parts.shared import address, chart_display, presses, ui
 
@@ -61,12 +48,14 @@ class Screen:
     test: choices.SystemTest
 
     @cached_property
-    def offered(self) -> dict[str, BoardChoice]:
+    def offered(self) -> dict[str, study.BoardChoice]:
         """All leaderboards to choose from by name, including those of the head."""
         named = [self.measure]
         if self.official and self.official[0] not in self.imported:
             named.append(self.official[1])
-        return offered_boards(self.project, list(dict.fromkeys([*MEASURES, *named])))
+        return study.offered_boards(
+            self.project, list(dict.fromkeys([*study.PANEL_MEASURES, *named]))
+        )
 
     @property
     def imported(self) -> dict[str, str]:
@@ -77,8 +66,8 @@ class Screen:
     def studied(self) -> str:
         """Name of the leaderboard of the labels, with the settings at the head of the screen."""
         min_rating = labels.basis(self.project, self.policy).min_rating
-        own = BoardChoice(self.measure, "exam", self.policy.grader, min_rating)
-        return board_name(self.offered, own) or next(iter(self.offered))
+        own = study.BoardChoice(self.measure, "exam", self.policy.grader, min_rating)
+        return study.board_name(self.offered, own) or next(iter(self.offered))
 
     @cached_property
     def reference(self) -> str:
@@ -86,11 +75,11 @@ class Screen:
         if self.official is None:
             return self.studied
         source, measure = self.official
-        return board_name(self.offered, BoardChoice(measure, source)) or self.studied
+        return study.board_name(self.offered, study.BoardChoice(measure, source)) or self.studied
 
     def board(self, name: str) -> labels.Leaderboard:
         """Return an offered leaderboard by its name."""
-        return make_board(self.project, self.offered[name], self.policy)
+        return study.make_board(self.project, self.offered[name], self.policy)
 
     def choose_board(
         self,
@@ -162,14 +151,14 @@ def correlation_strip(
 
 def all_boards(screen: Screen) -> None:
     """Draw several leaderboards on one scale, in the order of the official one."""
-    reference, study = screen.reference, screen.studied
-    default = [study] if study != reference else []
+    reference, studied = screen.reference, screen.studied
+    default = [studied] if studied != reference else []
     others = st.multiselect(
         "Leaderboards",
         [name for name in screen.offered if name != reference],
         default=default,
         max_selections=OTHERS,
-        key=f"boards beside {reference} {study}",
+        key=f"boards beside {reference} {studied}",
         bind="query-params",
         help="Leaderboards to draw next to the official one.",
     )
@@ -179,7 +168,7 @@ def all_boards(screen: Screen) -> None:
             drawn_boards[name] = screen.board(name)
     if reference not in drawn_boards:
         return
-    drawn = make_board_panel(drawn_boards[reference], drawn_boards, reference)
+    drawn = study.make_board_panel(drawn_boards[reference], drawn_boards, reference)
     for name, reason in drawn.left_out.items():
         st.caption(ui.escape(f"{name}: {reason}"))
     if not drawn.marks:
@@ -228,7 +217,7 @@ def two_boards(screen: Screen) -> None:
     left, middle, right = st.columns(3)
     first, x = screen.choose_board(left, "First leaderboard", screen.reference, "first board")
     second, y = screen.choose_board(middle, "Second leaderboard", screen.studied, "second board")
-    points, compared = system_points(x, y, screen.ties, screen.queries)
+    points, compared = study.system_points(x, y, screen.ties, screen.queries)
     run = right.selectbox(
         "System",
         [point.run for point in points],
@@ -308,7 +297,7 @@ def system_pair(
     """Draw the queries of two systems as a scatter plot, and the passages that both returned for a
     query.
     """
-    comparison = query_points(screen.project, x, first, y, second)
+    comparison = study.query_points(screen.project, x, first, y, second)
     if not comparison.points or comparison.means is None:
         st.info("The two systems have no common query.", icon=":material/help:")
         return
@@ -335,7 +324,7 @@ def system_pair(
     ]
     separated = None
     if same:
-        (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
+        (row,) = [r for r in study.compare_systems(x, second, correction="none") if r.run == first]
         separated = {True: "separated", False: "not separated"}.get(row.differs)
         half = comparison.half_width
         width = "" if math.isnan(half) else f" ± {half:.4f}"
@@ -496,7 +485,9 @@ def significance_columns(
     if against is None:
         return []
     rows = (
-        compare_systems(board, None, test) if against == BEST else compare_neighbours(board, test)
+        study.compare_systems(board, None, test)
+        if against == BEST
+        else study.compare_neighbours(board, test)
     )
     # The system that all others are compared with has no comparison of its own.
     by_run = {row.run: row for row in rows}
@@ -516,7 +507,7 @@ def draw_matrix(screen: Screen) -> None:
     bars overlap?
     """
     _, board = screen.choose_board(st, "Leaderboard", screen.studied, "tested board")
-    rows = remembered_pairs(screen.project, board, screen.test)
+    rows = study.remembered_pairs(screen.project, board, screen.test)
     if not rows:
         st.info("A comparison needs at least two systems.", icon=":material/help:")
         return

@@ -9,8 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import charts, exams, text
-from exam_workbench.choices import ITEM_CRITERIA, EstimatorName, ResponseModel
+from exam_workbench import charts, choices, exams, text
 from exam_workbench.measures.item_response import (
     ESTIMATORS,
     FEWEST_ITEMS,
@@ -37,7 +36,7 @@ RETIRING = "The items stay in the exam until you save the question bank."
 """Help text of buttons that retire items."""
 
 
-def choose_settings() -> tuple[ResponseModel, EstimatorName]:
+def choose_settings() -> tuple[choices.ResponseModel, choices.EstimatorName]:
     """Draw the choices of model and estimator and return them."""
     with st.popover(
         "Model",
@@ -336,13 +335,13 @@ def offer_planting(project: Project, exam: str) -> None:
     head = planted[0]
     st.dataframe(
         {"Fault": [FAULT_NAMES[row.fault] for row in planted]}
-        | {CRITERION_NAMES[by]: [row.found[by] for row in planted] for by in ITEM_CRITERIA},
+        | {CRITERION_NAMES[by]: [row.found[by] for row in planted] for by in choices.ITEM_CRITERIA},
         hide_index=True,
         column_config={
             CRITERION_NAMES[by]: st.column_config.ProgressColumn(
                 format="%.1f", min_value=0.0, max_value=head.planted
             )
-            for by in ITEM_CRITERIA
+            for by in choices.ITEM_CRITERIA
         },
     )
     st.container(key="planted").caption(

@@ -5,24 +5,23 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import audit, bank, choices, grading, jobs, types
-from exam_workbench.graders import Grader
+from exam_workbench import audit, bank, choices, graders, grading, jobs, types
 from exam_workbench.store import Project
 from pages.parts.shared import presses, ui
 
 
 def draw(project: Project) -> None:
     """Draw what is known about the reliability of one grader with grades."""
-    graders = {
+    graded = {
         grader_row.spec.name: grader_row
         for grader_row in bank.label_graders(project)
         if grader_row.grades
     }
-    if not graders:
+    if not graded:
         return
     st.header("Trust in a grader", anchor=False)
-    name = str(st.selectbox("Grader", list(graders), key="trusted", bind="query-params"))
-    grader = graders[name]
+    name = str(st.selectbox("Grader", list(graded), key="trusted", bind="query-params"))
+    grader = graded[name]
     _draw_card(project, grader)
     watch = bank.grader_drift(project, grader.spec)
     _draw_watch(watch, grader.spec)
@@ -127,7 +126,7 @@ def _watch_button(project: Project, spec: types.GraderSpec, state: bank.Drift | 
 
 
 def _ask_grader(
-    project: Project, spec: types.GraderSpec, act: Callable[[Grader, Any], object]
+    project: Project, spec: types.GraderSpec, act: Callable[[graders.Grader, Any], object]
 ) -> None:
     """Run an act that asks the grader, if it can be made here."""
     with ui.errors(rerun=True), st.spinner("Asking the grader"):
