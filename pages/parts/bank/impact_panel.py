@@ -1,6 +1,7 @@
 """The impact panel of the question bank: the effect of unsaved changes, updated at every edit."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import streamlit as st
@@ -121,7 +122,7 @@ def draw_impact(
         project,
         policy,
         query_id,
-        [question for questions in edits.values() for question in questions],
+        {question.question_id: question for questions in edits.values() for question in questions},
         {
             query.query_id: ui.shorten_text(query.text, QUERY)
             for query in bank.query_overviews(project)
@@ -159,7 +160,7 @@ class _ShownImpact:
 
     Args:
         query_id: the open query.
-        drafted: all questions of the edited queries.
+        drafted: all questions of the edited queries, by id.
         queries: shortened texts of the queries, by id.
         judged: judgments by query and passage id.
     """
@@ -167,7 +168,7 @@ class _ShownImpact:
     project: Project
     policy: labels.Policy
     query_id: str
-    drafted: Sequence[types.Question]
+    drafted: Mapping[str, types.Question]
     queries: Mapping[str, str]
     judged: Mapping[str, Mapping[str, int]]
 
@@ -277,12 +278,8 @@ def _draw_flips(shown: _ShownImpact, which: str, flips: Sequence[review.LabelCha
     texts = passage_texts(shown.project, [change.passage_id for change in first])
     with st.container(key=f"flips-{which}"):
         for query_id, part in by_query.items():
-            if query_id == shown.query_id:
-                _of_query(shown, part, texts)
-                continue
-            with st.expander(
-                ui.escape(f"{_name_queries(shown.queries, [query_id])} ({len(part):,})")
-            ):
+            title = ui.escape(f"{_name_queries(shown.queries, [query_id])} ({len(part):,})")
+            with nullcontext() if query_id == shown.query_id else st.expander(title):
                 _of_query(shown, part, texts)
 
 
@@ -290,13 +287,12 @@ def _of_query(
     shown: _ShownImpact, flips: Sequence[review.LabelChange], texts: Mapping[str, str]
 ) -> None:
     """Draw the first labels of a query that flip, and a button that shows all."""
-    wordings = {question.question_id: question for question in shown.drafted}
     for change in flips[:FLIPS_SHOWN]:
         text = ui.shorten_text(texts.get(change.passage_id, change.passage_id), 70)
         causes = [
-            ui.shorten_text(wordings[key].shown_text, 60)
+            ui.shorten_text(shown.drafted[key].shown_text, 60)
             for key in change.questions
-            if key in wordings
+            if key in shown.drafted
         ]
         judged = shown.judged.get(change.query_id, {}).get(change.passage_id)
         beside = "" if judged is None else f" :gray[judged {judged}]"
@@ -313,14 +309,14 @@ def _of_query(
                 shown.project,
                 shown.policy,
                 change,
-                list(shown.drafted),
+                list(shown.drafted.values()),
                 texts.get(change.passage_id, ""),
             )
     every = f"Show all {len(flips):,} labels"
     if len(flips) > FLIPS_SHOWN and presses.button(
         every, type="tertiary", key=f"all {flips[0].query_id} {flips[0].passage_id}"
     ):
-        _all_flips(shown, list(flips), wordings)
+        _all_flips(shown, list(flips))
 
 
 def _describe_flip(change: review.LabelChange, policy: labels.Policy) -> str:
@@ -379,9 +375,7 @@ def _list_edits(before: types.Question | None, after: types.Question) -> list[st
 
 
 @st.dialog("Changed labels", width="large")
-def _all_flips(
-    shown: _ShownImpact, flips: list[review.LabelChange], wordings: Mapping[str, types.Question]
-) -> None:
+def _all_flips(shown: _ShownImpact, flips: list[review.LabelChange]) -> None:
     texts = passage_texts(shown.project, [change.passage_id for change in flips])
     st.dataframe(
         {
@@ -392,7 +386,11 @@ def _all_flips(
             "Ungraded pairs": [change.unknown for change in flips],
             "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
             "Cause": [
-                "; ".join(wordings[key].shown_text for key in change.questions if key in wordings)
+                "; ".join(
+                    shown.drafted[key].shown_text
+                    for key in change.questions
+                    if key in shown.drafted
+                )
                 for change in flips
             ],
         },

@@ -22,8 +22,6 @@ def draw_judged(project: Project, policy: labels.Policy) -> None:
     st.header(f"Judged@{depth}", anchor=False)
     st.caption("Share of each system's top passages with a label or a judgment.")
     run = _draw_judged_table(study.judged_shares(project, policy, depth))
-    if not bank.label_graders(project):
-        return
     # Counts for all systems would take too long in a large project.
     progress = labels.grading_progress(project, labels.basis(project, policy))
     if not (progress.ungraded or progress.failed):
