@@ -191,7 +191,6 @@ def draw_systems(
     groups: study.UnseparatedSystems,
 ) -> None:
     """Draw the leaderboard; a click on a system opens its queries without redrawing the rest."""
-    follow = board_table.click_callbacks()
     run, asked = board_table.find_followed()
     opened = None
     if run in primary.board.scores:
@@ -210,7 +209,7 @@ def draw_systems(
         st.container(key="unknown-system").info(
             ui.escape(f"Unknown system '{run}'."), icon=":material/help:"
         )
-    board_table.draw(primary, official, groups, further, opened, follow)
+    board_table.draw(primary, official, groups, further, opened)
 
 
 project = ui.require_project(STYLE)

@@ -2,7 +2,7 @@
 open system.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,30 +56,30 @@ class NamedLeaderboard:
 
 def draw(
     primary: NamedLeaderboard,
-    official: NamedLeaderboard | None = None,
-    alike: study.UnseparatedSystems | None = None,
-    columns: Sequence[Column] = (),
-    opened: Mapping[str, Any] | None = None,
-    follow: Mapping[str, Any] | None = None,
+    official: NamedLeaderboard | None,
+    alike: study.UnseparatedSystems,
+    columns: Sequence[Column],
+    opened: Mapping[str, Any] | None,
 ) -> None:
-    """Draw a leaderboard.
+    """Draw a leaderboard; clicks on it are written into the address.
 
     Args:
         official: drawn next to it, on the same scale if the measure is the same.
-        alike: groups of systems that are not separated, if known.
+        alike: groups of systems that are not separated.
         opened: the open system, as `system_details` returns it.
-        follow: callbacks for clicks, such as `on_open_change`; None if nothing can be opened.
     """
     components.draw(
         "leaderboard",
         KEY,
         {
-            "board": board_data(primary, official, alike, columns, follow is not None),
+            "board": board_data(primary, official, alike, columns, opens=True),
             "open": opened["run"] if opened else "",
             "sorted": st.query_params.get(SORTED, ""),
             "detail": opened,
         },
-        **(follow or {}),
+        on_open_change=lambda: write_followed(RUN, st.session_state[KEY].get("open")),
+        on_ask_change=lambda: write_followed(QUERY, st.session_state[KEY].get("ask")),
+        on_sort_change=lambda: write_followed(SORTED, st.session_state[KEY].get("sort")),
     )
 
 
@@ -130,15 +130,6 @@ def board_data(
 def find_followed() -> tuple[str | None, str | None]:
     """Return the open system and its open query, as the URL names them; None for a missing name."""
     return st.query_params.get(RUN), st.query_params.get(QUERY)
-
-
-def click_callbacks() -> dict[str, Callable[[], None]]:
-    """Return the callbacks for clicks on the leaderboard."""
-    return {
-        "on_open_change": lambda: write_followed(RUN, st.session_state[KEY].get("open")),
-        "on_ask_change": lambda: write_followed(QUERY, st.session_state[KEY].get("ask")),
-        "on_sort_change": lambda: write_followed(SORTED, st.session_state[KEY].get("sort")),
-    }
 
 
 def write_followed(name: str, value: object) -> None:
