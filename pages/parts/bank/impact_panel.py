@@ -107,17 +107,16 @@ def draw_impact(
         query_id: the open query, whose labels are first.
     """
     edits = bank.drafted_edits(project, ui.person())
+    source = bank_review.judged_by(project, against)
     if not edits:
         st.caption("Change a question to see its effect on labels and leaderboard before you save.")
         if st.toggle("Summarize the question bank", key="summary"):
-            judged = bank_review.judged_by(project, against)
             with st.spinner("Analyzing all queries"):
-                counts = study.bank_summary(project, policy, judged)
+                counts = study.bank_summary(project, policy, source)
             meanings = [study.verdict_meaning(verdict).capitalize() for verdict in counts]
             st.table({"Finding": meanings, "Questions": list(counts.values())}, hide_index=True)
         return
     changes = review.changes(project, measure, policy, edits)
-    judged_by = bank_review.judged_by(project, against)
     shown = _ShownImpact(
         project,
         policy,
@@ -127,7 +126,7 @@ def draw_impact(
             query.query_id: ui.shorten_text(query.text, QUERY)
             for query in bank.query_overviews(project)
         },
-        source_judgments(project, judged_by) if judged_by else {},
+        source_judgments(project, source) if source else {},
     )
     known = changes.known_part
     st.container(key="flips").markdown(
