@@ -21,6 +21,7 @@ from ._exam_charts import (
 )
 from ._system_charts import (
     COLOURS as COLOURS,
+    ERROR_BARS as ERROR_BARS,
     PRINTED_CLOUD as PRINTED_CLOUD,
     coverage_chart as coverage_chart,
     difference_matrix as difference_matrix,

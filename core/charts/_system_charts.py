@@ -316,6 +316,8 @@ GAP = 0.04
 FEW = 8
 """Number of systems up to which there is plenty of space."""
 VERDICTS = ("separated", "not separated", "no test")
+ERROR_BARS = {True: "overlap", False: "apart", None: "unknown"}
+"""State of the error bars of two systems, by whether they overlap."""
 SIDES: tuple[tuple[Any, int, int], ...] = (
     ("left", 8, -8),
     ("right", -8, -8),
@@ -507,10 +509,13 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
         order: the systems, best first.
     """
     verdicts = {True: VERDICTS[0], False: VERDICTS[1], None: VERDICTS[2]}
-    bars = {True: "overlap", False: "apart", None: "unknown"}
     table = pd.DataFrame(
         [
-            {**vars(row), "verdict": verdicts[row.differs], "bars": bars[row.error_bars_overlap]}
+            {
+                **vars(row),
+                "verdict": verdicts[row.differs],
+                "bars": ERROR_BARS[row.error_bars_overlap],
+            }
             for row in rows
         ]
     )

@@ -442,7 +442,6 @@ def choose_gold_run(project: Project) -> None:
 
 
 TEST_NAMES: dict[choices.SystemTest, str] = {"t": "t test", "randomisation": "Randomisation"}
-BARS = {True: "overlap", False: "apart", None: "unknown"}
 BEST, ABOVE = "the best", "the one above"
 
 
@@ -498,7 +497,10 @@ def significance_columns(
     return [
         Column(f"Differs from {against}", [answers[row.differs] if row else "" for row in tested]),
         Column("p, corrected", [row.corrected if row else "" for row in tested], digits=4),
-        Column("Error bars", [BARS[row.error_bars_overlap] if row else "" for row in tested]),
+        Column(
+            "Error bars",
+            [charts.ERROR_BARS[row.error_bars_overlap] if row else "" for row in tested],
+        ),
     ]
 
 
