@@ -24,8 +24,10 @@ VERDICTS: dict[str, types.Said] = {
 """The verdicts without a value, by the action that records them."""
 
 
+@st.fragment
+@ui.errors()
 def draw(project: Project, audit: room.Audit) -> None:
-    """Draw the assessor's desk if there is a batch."""
+    """Draw the assessor's desk if there is a batch, and judge its passages until it is finished."""
     ui.require_content(
         room.list_batches(project, audit),
         "No passages to judge yet.",
@@ -37,13 +39,6 @@ def draw(project: Project, audit: room.Audit) -> None:
         "Its leaderboard and judgments are kept.",
         code="audit-ended",
     )
-    draw_desk(project, audit)
-
-
-@st.fragment
-@ui.errors()
-def draw_desk(project: Project, audit: room.Audit) -> None:
-    """Judge the assigned passages until the batch is finished."""
     person = ui.person()
     ui.require_content(
         person,
