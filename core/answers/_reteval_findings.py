@@ -100,6 +100,7 @@ class CaseRow:
         return self.confirmed[-1].case if self.confirmed else self.proposal.case
 
 
+@cached()
 def list_cases(
     project: Project,
     evaluation: Evaluation,
@@ -109,7 +110,7 @@ def list_cases(
     to_do: bool = False,
 ) -> list[CaseRow]:
     """Return the cases of a view, first those whose confirmation would affect the choice of a run
-    most.
+    most; cached until their data changes.
 
     Args:
         run, k: only of this run, or at this depth; None for all.
@@ -553,11 +554,12 @@ class Correlation:
     by: Refined
 
 
+@cached()
 def correlate_recall(
     project: Project, evaluation: Evaluation, by: Refined = "confirmed"
 ) -> list[Correlation]:
     """Correlate Recall with LLM-retEval over queries, by Spearman, for each run and depth
-    (llm-reteval, table 2).
+    (llm-reteval, table 2); cached until their data changes.
 
     Args:
         by: whether the refined set leaves out confirmed cases A, B and C, or proposed ones as well.

@@ -27,7 +27,7 @@ from ..graders import Grader, PairsToGrade, order_pairs
 from ..grouping import group_pairs
 from ..jobs import Caps
 from ..records import check_queries, check_runs, pool_depth, run_names
-from ..store import Project
+from ..store import Project, cache, cached
 from ..types import GraderInput, GraderSpec, Question
 
 
@@ -545,11 +545,12 @@ class DoubtfulPair:
     attempts: int
 
 
+@cached(cache.LABELS)
 def count_reasons(
     project: Project, grader: StoredGrader, which: Which, version: int
 ) -> list[tuple[str, int]]:
     """Return the numbers of failed or defaulted pairs that a bank version needs, by reason, the
-    commonest first.
+    commonest first; cached until their data changes.
     """
     return [
         (str(reason), int(count))

@@ -357,8 +357,7 @@ def draw_correlation(project: Project, evaluation: answers.Evaluation) -> None:
         key="refined",
         required=True,
     )
-    key = ("correlation of answers", evaluation.view, evaluation.generator.fingerprint, chosen)
-    rows = project.cached(key, lambda: answers.correlate_recall(project, evaluation, chosen))
+    rows = answers.correlate_recall(project, evaluation, chosen)
     st.dataframe(
         {
             "Run": [row.run for row in rows],

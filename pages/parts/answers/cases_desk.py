@@ -66,16 +66,7 @@ def list_cases(project: Project, evaluation: answers.Evaluation) -> list[answers
     k = next((depth for depth in evaluation.view.ks if str(depth) == at_depth), None)
     only = _chosen_filter("case", choices.ANSWER_CASES) or None
     to_do = case_places().part_of_place("show") != "all"
-    key = (
-        "cases of answers",
-        evaluation.view,
-        evaluation.generator.fingerprint,
-        run,
-        k,
-        only,
-        to_do,
-    )
-    return project.cached(key, lambda: answers.list_cases(project, evaluation, run, k, only, to_do))
+    return answers.list_cases(project, evaluation, run, k, only, to_do)
 
 
 def _chosen_filter(name: str, options: Sequence[str] | dict[Any, str]) -> str:

@@ -1,13 +1,12 @@
 """The tables of the Grading screen: all jobs, all graders, and the prices of models."""
 
-from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from exam_workbench import bank, errors, graders, grading, grouping, jobs
-from exam_workbench.store import Project, cache
+from exam_workbench.store import Project
 from pages.parts.shared import html, job_plan, look, presses, ui
 
 COUNTS = (
@@ -265,13 +264,7 @@ def _count_reasons(
     # Most graders have never failed; for those there is no need to search the bank and the pool.
     among: dict[grading.Which, int] = {"failed": grader.failures, "defaulted": grader.grades}
     return {
-        which: project.cached(
-            ("doubtful", grader.key, which, version),
-            partial(grading.count_reasons, project, grader, which, version),
-            cache.LABELS,
-        )
-        if among[which]
-        else []
+        which: grading.count_reasons(project, grader, which, version) if among[which] else []
         for which in TITLES
     }
 
