@@ -8,11 +8,10 @@ from pages.parts.shared import job_progress, ui
 project = ui.require_project()
 check_agreement.draw_import(project)
 job_progress.watch_steps(project, "answers", "Generate and compare")
-known = check_agreement.choose_reference(project)
-if known is None:
+said = check_agreement.choose_reference(project)
+if said is None:
     check_agreement.explain_missing(project)
     st.stop()
-beside, said = known
-rows = check_agreement.draw_agreement(project, beside, said)
+rows = check_agreement.draw_agreement(project, said)
 check_agreement.draw_threshold_curve(rows)
 check_agreement.ask_model(project, said)

@@ -10,9 +10,9 @@ from pages.parts.shared import chart_display, presses, ui
 MODEL = "judge"
 
 
-def choose_reference(project: Project) -> tuple[str, list[answers.PeopleVerdict]] | None:
-    """Draw the choice of a reference for the answer checks; return it with its results, or None
-    without any.
+def choose_reference(project: Project) -> list[answers.PeopleVerdict] | None:
+    """Draw the choice of a reference for the answer checks; return its results, or None without
+    any.
     """
     sources = answers.verdict_sources(project)
     everyone = {"": "All people"} if len(sources) > 1 else {}
@@ -37,8 +37,8 @@ def choose_reference(project: Project) -> tuple[str, list[answers.PeopleVerdict]
         )
     )
     if chosen.startswith(f"{MODEL}:"):
-        return chosen, verdicts
-    return chosen, answers.people_verdicts(project, chosen or None)
+        return verdicts
+    return answers.people_verdicts(project, chosen or None)
 
 
 def explain_missing(project: Project) -> None:
@@ -81,12 +81,12 @@ def draw_import(project: Project) -> None:
 
 
 def draw_agreement(
-    project: Project, beside: str, verdicts: list[answers.PeopleVerdict]
+    project: Project, verdicts: list[answers.PeopleVerdict]
 ) -> list[answers.AgreementRow]:
     """Draw every answer check with accuracy, kappa, precision and recall; return the rows."""
     with st.spinner("Comparing the answer checks", show_time=False):
         rows = project.cached(
-            ("judges of answers", beside, tuple(verdicts)),
+            ("judges of answers", tuple(verdicts)),
             lambda: answers.agreement_with_people(project, verdicts),
         )
     st.dataframe(
