@@ -132,9 +132,8 @@ def _name_check(row: answers.AgreementRow) -> str:
 
 def draw_threshold_curve(rows: list[answers.AgreementRow]) -> None:
     """Draw the agreement of an answer check at each threshold, with a slider."""
+    # The answer checks that compare texts have a curve in any case.
     graded = {_name_check(row): row for row in rows if row.curve}
-    if not graded:
-        return
     st.subheader("Thresholds", anchor=False)
     left, right = st.columns([1, 2], vertical_alignment="bottom")
     row = graded[str(left.selectbox("Answer check", list(graded), key="curve of"))]
