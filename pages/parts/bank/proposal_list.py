@@ -141,20 +141,13 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
         project, [proposal.passage_id for proposal in shown if proposal.passage_id]
     )
     for proposal in shown:
-        about = ""
-        if proposal.kind == "answer key":
-            passage = ui.shorten_text(
-                passages.get(proposal.passage_id or "", proposal.passage_id or ""), SHOWN_PASSAGE
-            )
-            about = (
-                "Answer key of:"
-                f" {questions.get(proposal.question_id or '', 'a removed question')}\nFrom:"
-                f" {passage}"
-            )
-        if proposal.kind == "rewording":
-            about = (
-                f"New wording of: {questions.get(proposal.question_id or '', 'a removed question')}"
-            )
+        question = questions.get(proposal.question_id or "", "a removed question")
+        passage_id = proposal.passage_id or ""
+        passage = ui.shorten_text(passages.get(passage_id, passage_id), SHOWN_PASSAGE)
+        about = {
+            "answer key": f"Answer key of: {question}\nFrom: {passage}",
+            "rewording": f"New wording of: {question}",
+        }.get(proposal.kind, "")
         _draw_proposal(project, proposal, repeats.get(proposal.key), chosen, about)
 
 
