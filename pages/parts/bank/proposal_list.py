@@ -100,9 +100,7 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
             " wordings are always marked."
         ),
     )
-    repeats: dict[int, bank.RepeatedWording] = {}
-    with ui.errors():
-        repeats = bank.find_repeats(project, ui.person(), query_id, near)
+    repeats = ui.attempt({}, bank.find_repeats, project, ui.person(), query_id, near)
     chosen: set[int] = st.session_state.setdefault(CHOSEN, set())
     chosen &= {proposal.key for proposal in proposals}
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -373,11 +371,10 @@ def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
     )
     if question.answer_key:
         st.caption(ui.escape(f"Current answer key: {question.answer_key}"))
-    passages: list[grading.KeyPassage] = []
-    with ui.errors():
-        passages = grading.passages_for_key(
-            project, scoring_settings.chosen_policy(project), question
-        )
+    policy = scoring_settings.chosen_policy(project)
+    passages: list[grading.KeyPassage] = ui.attempt(
+        [], grading.passages_for_key, project, policy, question
+    )
     if not passages:
         st.text(
             "No passage answers this question or is judged relevant. Grade the pool or import"

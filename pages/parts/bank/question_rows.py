@@ -42,13 +42,11 @@ def draw_editor(
     bank_window.note_shown(project, questions)
     hidden = hidden_questions(project)
     subtopics = list(dict.fromkeys(q.subtopic_id for q in questions if q.subtopic_id))
-    twins: dict[str, str] = {}
-    if here.near:
-        with ui.errors():
-            twins = {
-                key: f"near-duplicate (similarity {score:.2f}): {other.text}"
-                for key, (other, score) in bank.near_duplicates(questions).items()
-            }
+    near = ui.attempt({}, bank.near_duplicates, questions) if here.near else {}
+    twins = {
+        key: f"near-duplicate (similarity {score:.2f}): {other.text}"
+        for key, (other, score) in near.items()
+    }
     # Identical questions count twice, so they are always shown.
     twins |= {
         key: f"identical to another question: {(other.text or '').strip()}"

@@ -8,7 +8,7 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar
@@ -499,6 +499,18 @@ def errors(rerun: bool = False) -> Iterator[None]:
     else:
         if rerun:
             st.rerun()
+
+
+def attempt(default: T, compute: Callable[..., T], *given: object) -> T:
+    """Return the result of a function; if it fails with an error of the workbench, show the error
+    and return the default.
+
+    Args:
+        given: the arguments of the function.
+    """
+    with errors():
+        return compute(*given)
+    return default
 
 
 def show_error(error: WorkbenchError) -> None:
