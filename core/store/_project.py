@@ -4,6 +4,7 @@ time.
 
 from __future__ import annotations
 
+import copy
 import getpass
 import json
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -12,16 +13,31 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import duckdb
 import lazy_loader
 
-from ..errors import EngineError, InputError
+from ..errors import EngineError, InputError, NotAllowed
+from ..grouping import group_pairs
 from ..text import clean_text, one_line
 from ._database import GIVEN_UP, Database, Reopening
 from ._engine import first_line, no_room
-from ._roles import SPEAKING, ActName, ProjectHandle, Queries, check_author, hold_value
+from ._roles import (
+    ACTS,
+    DOING,
+    MEMBERS,
+    READERS,
+    SPEAKING,
+    TAKING_PART,
+    ActName,
+    Member,
+    Queries,
+    check_act,
+    check_author,
+    hold_value,
+    no_role_error,
+)
 from ._sql_values import Parameters, written_in
 from .cache import (
     HIDING,
@@ -57,22 +73,33 @@ BATCH = 500_000
 """Rows per batch of a result that is streamed."""
 
 
-class Project(ProjectHandle):
+class Project:
     """An open project. Make one with `create_project` or `open_project`; close it when done.
 
     After a fatal error of DuckDB the file is closed and opened again, and `reopenings` gains an
     entry. Reads are repeated, and an unfinished change is undone.
 
+    Each person who works with it has a handle of the same open project. Without an identity
+    everything is allowed. `acting_as` returns a handle for a person who is logged in. Reads and
+    writes through that handle are refused if the role of the person does not allow them. A read
+    counts as "read the bank" and a write as "organize", unless a surrounding block or function
+    names another act.
+
     Attributes:
         path: the DuckDB file.
         read_only: whether it was opened for reading only.
         not_closed: a warning if the file was not closed after its last use; else it is empty.
-
-    `ProjectHandle` defines the permissions of people who are logged in.
     """
 
     def __init__(self, database: Database, not_closed: str = "") -> None:
-        super().__init__()
+        self.identity: str | None = None
+        """The identity for which this handle acts; None for a person without a login."""
+        self.reader: str | None = None
+        """The name that a person without a login entered, see `seen_by`; None without one."""
+        self.part: tuple[float, int, bool] | None = None
+        """The judgments that this handle reads, see `judged_by_part`; None for all."""
+        self._began: str | None = None
+        self._find: Callable[[], Member | None] | None = None
         self.not_closed = not_closed
         self._database = database
         self._cursor: Callable[[], AbstractContextManager[Cursor]] = database.cursor
@@ -313,6 +340,176 @@ class Project(ProjectHandle):
     def close(self, when_unused: bool = False) -> bool:
         """Write changes and close the file; return whether it is closed, see `Database.close`."""
         return self._database.close(when_unused)
+
+    def acting_as(self, identity: str, find: Callable[[], Member | None] | None = None) -> Self:
+        """Return a handle of the same open project for a person who is logged in. Every act checks
+        their current role.
+
+        Args:
+            identity: the identity of the login, see `project.identity_of`.
+            find: looks the person up; None searches the members of the project.
+        """
+        return self._copy_with(identity=identity, _find=find)
+
+    def seen_by(self, name: str) -> Self:
+        """Return a handle of the same open project for a person without a login who entered their
+        name.
+
+        They may do everything. In their own double assignments the judgments of the other assessors
+        are hidden.
+        """
+        return self._copy_with(reader=name or None)
+
+    def judged_by_part(self, part: tuple[float, int, bool]) -> Self:
+        """Return a handle of the same open project that reads only some judgments, see `held_out`.
+
+        Args:
+            part: share and seed of the judgments that are held out, and whether it reads these, or
+                all others.
+        """
+        return self._copy_with(part=part)
+
+    def unattended(self) -> Self:
+        """Return a handle without permission checks, for a job that outlives the act that started
+        it.
+        """
+        return self._copy_with(_began=self.caller, identity=None, reader=None)
+
+    def _copy_with(self, **changed: object) -> Self:
+        other = copy.copy(self)
+        vars(other).update(changed)
+        return other
+
+    @property
+    def caller(self) -> str | None:
+        """The identity that pays for model calls: `identity`, or that of the act which started
+        unattended work.
+        """
+        return self.identity or self._began
+
+    def members(self) -> dict[str, Member]:
+        """Return everyone who has a role in the project, by identity and ordered by name."""
+        further: dict[str, list[str]] = group_pairs(self._unchecked_rows(TAKING_PART))
+        return {
+            identity: Member(
+                identity,
+                name,
+                role,
+                None if queries is None else tuple(json.loads(queries)),
+                tuple(further.get(name, ())),
+            )
+            for identity, name, role, queries in self._unchecked_rows(MEMBERS)
+            if role is not None
+        }
+
+    def organizers(self) -> list[str]:
+        """Return the names of the organizers, whom other people can ask for a role."""
+        return [one.name for one in self.members().values() if one.role == "organizer"]
+
+    def member(self) -> Member | None:
+        """Return the person for whom this handle acts, with their current role; None without a
+        login.
+
+        Raises:
+            NotAllowed: they have no role in the project.
+        """
+        if self.identity is None:
+            return None
+        member = self.members().get(self.identity) if self._find is None else self._find()
+        if member is None:
+            raise no_role_error(self.identity, self.organizers())
+        return member
+
+    def require(self, act: ActName, queries: Queries = (), author: str | None = None) -> None:
+        """Refuse an act if the role of the person does not include it.
+
+        Args:
+            act: a key of `ACTS`.
+            queries: ids of the queries of the act, or a function that returns them; it is called
+                only if needed.
+            author: the name to record, if one was given.
+
+        Raises:
+            NotAllowed: the message names the role that is needed and the organizers to ask.
+        """
+        if (member := self.member()) is not None:
+            check_act(member, act, queries, author, self.organizers())
+
+    def allows(self, act: ActName, *queries: str) -> bool:
+        """Return whether `require` would allow an act, so that a screen offers only these."""
+        try:
+            self.require(act, queries)
+        except NotAllowed:
+            return False
+        return True
+
+    @contextmanager
+    def permit(
+        self, act: ActName, queries: Queries = (), author: str | None = None
+    ) -> Iterator[None]:
+        """Check the role for an act, then run the block; its reads and writes need no further
+        permission.
+
+        Raises:
+            NotAllowed: as in `require`.
+        """
+        if self.identity is None and self.reader is None:
+            yield
+            return
+        self.require(act, queries, author)
+        with hold_value(DOING, act):
+            yield
+
+    def _check_reading(self) -> None:
+        if self.identity is not None and DOING.get() is None:
+            self.require("read the bank")
+
+    def limited_to(self) -> str | None:
+        """Return the name of the reader from whom values are hidden now; None if nothing is hidden.
+
+        The result is "" for a person without an open double assignment. Acts for organizers only,
+        such as an export of everything, hide nothing.
+        """
+        act = DOING.get()
+        if (self.identity is None and self.reader is None) or (
+            act is not None and ACTS[act].role == "organizer"
+        ):
+            return None
+        parts: dict[str, bool] = dict(self._unchecked_rows(READERS))
+        if not parts:
+            return None
+        member = self.member()
+        name = member.name if member is not None else self.reader or ""
+        if member is not None and member.role != "organizer":
+            return name if name in parts else ""
+        return name if parts.get(name) else None
+
+    def hides_judgments(self, name: str, adjudicator: str | None) -> bool:
+        """Return whether the judgments of a person in an open double assignment are hidden from
+        this reader.
+
+        Args:
+            name: the name of the assessor who judged.
+            adjudicator: the person who decides on differences in that assignment.
+        """
+        reader = self.limited_to()
+        return reader is not None and reader not in (name, adjudicator)
+
+    @contextmanager
+    def _writing_as(
+        self, act: ActName | None, queries: Queries, author: str | None
+    ) -> Iterator[None]:
+        """Check the role before a transaction, and record the name of the member during it."""
+        if self.identity is None and self.reader is None:
+            yield
+            return
+        if act is None:
+            around = DOING.get()
+            act = around if around is not None and ACTS[around].writes else "organize"
+        with self.permit(act, queries, author):
+            member = self.member()
+            with hold_value(SPEAKING, member.name if member else None):
+                yield
 
 
 def as_act(
