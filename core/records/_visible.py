@@ -6,14 +6,10 @@ import json
 import random
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ..errors import InputError
 from ..store import Cursor, Project, as_act, log_action, put_setting, quoted_text, read_setting
-
-if TYPE_CHECKING:
-    from ..store import Project
-
 
 Table = Literal["judgments", "overrides", "support_values", "activity", "settlings"]
 

@@ -327,12 +327,6 @@ class Project:
         """
         self._database.checkpoint_when_idle()
 
-    def checkpoint(self) -> bool:
-        """Write the log into the file now; return whether that succeeded, see
-        `Database.checkpoint`.
-        """
-        return self._database.checkpoint()
-
     def when_closed(self, act: Callable[[], object]) -> None:
         """Call a function before the file is closed, for any reason."""
         self._database.endings.append(act)

@@ -171,7 +171,7 @@ from exam_workbench.store import open_project
 from exam_workbench.types import Question
 
 project = open_project(Path(sys.argv[1]))
-project.checkpoint()
+project._database.checkpoint()
 put_draft(project, "ann", Question("q1/a", "q1", "Kept?"))
 # No file may grow beyond what it is: what a full disk says, but with a reason of its own.
 log = Path(sys.argv[1] + ".wal").stat().st_size
@@ -182,7 +182,7 @@ for attempt in range(3):
         print("stored")
     except ProjectError as error:
         print(error.code)
-    print(project.value("SELECT content LIKE '%Kept?%' FROM drafts"), project.checkpoint())
+    print(project.value("SELECT content LIKE '%Kept?%' FROM drafts"), project._database.checkpoint())
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 put_draft(project, "ann", Question("q1/a", "q1", "Again?"))
 project.close()

@@ -111,7 +111,7 @@ def test_copy_of_two_moments_warns_and_check_finds_it(project: Project, log_firs
     if log_first:
         pairs.reverse()
     shutil.copy(*pairs[0])
-    assert project.checkpoint()
+    assert project._database.checkpoint()
     bank.save_version(project, [Question("q1/a", "q1", "Second?")], "", "ann")
     shutil.copy(*pairs[1])
     project.close()
@@ -174,7 +174,7 @@ def test_checkpoint_neither_waits_nor_blocks(project: Project) -> None:
     with project.cursor() as reader:
         reader.execute("BEGIN")
         reader.execute("FROM settings").fetchall()
-        assert project.checkpoint() is True, "the first mark removes nothing that is being read"
+        assert project._database.checkpoint() is True, "the first mark removes nothing that is being read"
         reader.execute("COMMIT")
     assert not has_log(project.path)
     writing, go_on = threading.Event(), threading.Event()
@@ -188,12 +188,12 @@ def test_checkpoint_neither_waits_nor_blocks(project: Project) -> None:
     thread = threading.Thread(target=write)
     thread.start()
     assert writing.wait(60)
-    assert project.checkpoint() is False
+    assert project._database.checkpoint() is False
     go_on.set()
     assert thread is not None
     thread.join(60)
     assert project.value("SELECT value FROM settings WHERE name = 'a'") == "1"
-    assert project.checkpoint() is True
+    assert project._database.checkpoint() is True
     assert not has_log(project.path)
     project.close()
 
