@@ -33,7 +33,7 @@ from ._database import (
     open_connection,
     unclosed_warning,
 )
-from ._engine import NAME_ANOTHER, check_kind, explain_opening_error, first_line
+from ._engine import check_kind, explain_opening_error, first_line
 from ._project import Project
 from .migrations import applied_migrations, apply_migrations, migration_names, refuse_newer
 
@@ -309,15 +309,9 @@ def missing_steps(path: Path, connection: Connection) -> list[str]:
     """Return the names of the migrations that a file needs, oldest first.
 
     Raises:
-        ProjectError: the file is not a project, or a newer version wrote it.
+        ProjectError: a newer version wrote the file.
     """
     seen = applied_migrations(connection)
-    if not seen:
-        raise ProjectError(
-            "not-a-project",
-            f"{path} is a database, but not an Exam Workbench project.",
-            NAME_ANOTHER,
-        )
     refuse_newer(path, seen)
     return list(migration_names()[len(seen) :])
 

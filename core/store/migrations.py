@@ -102,10 +102,12 @@ def apply_migrations(
     Returns:
         The names of the migrations applied by this call.
     """
-    done = set(applied_migrations(connection))
-    missing = [(at, name, step) for at, (name, step) in enumerate(MIGRATIONS) if name not in done]
-    if only is not None:
-        missing = [one for one in missing if one[1] in only]
+    done, wanted = applied_migrations(connection), migration_names() if only is None else only
+    missing = [
+        (at, name, step)
+        for at, (name, step) in enumerate(MIGRATIONS)
+        if name in wanted and name not in done
+    ]
     for position, name, step in missing:
         connection.execute("BEGIN")
         try:
@@ -190,8 +192,6 @@ def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
     """Refuse a file that defines anything but the schema of a project, of this or an earlier
     version.
 
-    An empty database is accepted, because a new project starts as one.
-
     Args:
         path: the file, for messages.
         connection: to it, before any other query.
@@ -264,11 +264,9 @@ def expected_objects(steps: tuple[str, ...]) -> frozenset[Object]:
 def make_digests() -> str:
     """Return the content of the file of digests: the name of each migration and the digest after
     it, one per line.
-
-    The first line is an empty database.
     """
     with duckdb.connect(config=CONFIG) as fresh:
-        lines = [f"empty {digest_of(read_objects(fresh))}"]
+        lines = []
         for name in migration_names():
             apply_migrations(fresh, [name])
             lines.append(f"{name} {digest_of(read_objects(fresh))}")

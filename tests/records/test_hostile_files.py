@@ -107,7 +107,7 @@ def test_project_with_foreign_objects_is_refused_before_running(
 def test_schema_of_every_migration_opens_even_read_only(tmp_path: Path) -> None:
     path = tmp_path / "growing.duckdb"
     for number, name in enumerate(migrations.migration_names(), 1):
-        with database_connection(path) as connection:
+        with database_connection(path, made_here=number == 1) as connection:
             migrations.apply_migrations(connection, [name])
         # After reopening a file, the engine words some definitions differently.
         with database_connection(path, read_only=True) as connection:
