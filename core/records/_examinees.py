@@ -10,10 +10,9 @@ from typing import Any
 
 from ..errors import InputError, check_known
 from ..grouping import group_pairs, nest_triples
-from ..store import Cursor, Project, as_name, log_action, stage_rows
+from ..store import Cursor, Project, as_name, stage_rows
 from ..text import clean_or_none, fault_of_id, quote_name
-from ._collection import check_new
-from ._generated_answers import counting_row_sql
+from ._generated_answers import counting_row_sql, put_by_fingerprint
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 NOT_RETRIEVED = (CLOSED_BOOK, ORACLE)
@@ -93,40 +92,24 @@ def put_student(cursor: Cursor, student: Student, author: str) -> int:
     Raises:
         InputError: another examinee has this name, or the name has control characters.
     """
-    known = cursor.execute(
-        "SELECT student_key, fingerprint FROM students WHERE fingerprint = ? OR name = ?",
-        [student.fingerprint, student.name],
-    ).fetchall()
-    key = next((key for key, fingerprint in known if fingerprint == student.fingerprint), None)
-    if key is None:
-        if known:
-            raise InputError(
-                "name-taken",
-                f"Another examinee is named '{student.name}'.",
-                "Use another name. See exam examinees list.",
-            )
-        check_new(cursor, "examinee", [student.name])
-        row = [
+    key = put_by_fingerprint(
+        cursor,
+        ("students", "student_key", "examinee"),
+        "add student",
+        (
             student.fingerprint,
             student.name,
             student.model,
             student.retrieval,
             student.k,
             student.icl,
-        ]
-        key = cursor.execute(
-            "INSERT INTO students"
-            " VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
-            " RETURNING student_key",
-            [
-                *row,
-                json.dumps(dict(student.parameters), ensure_ascii=False, sort_keys=True),
-                as_name(author),
-            ],
-        ).fetchall()[0][0]
-        log_action(cursor, author, "add student", name=student.name)
-    state_factors(cursor, {int(key): student.factors}, author)
-    return int(key)
+        ),
+        student.parameters,
+        author,
+        " See exam examinees list.",
+    )
+    state_factors(cursor, {key: student.factors}, author)
+    return key
 
 
 def external_examinee(name: str) -> Student:

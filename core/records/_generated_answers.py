@@ -325,15 +325,18 @@ def _latest_verdicts(cursor: Cursor, source: str | None) -> dict[tuple[int, int]
 
 Role = Literal["generator", "judge"]
 
-_TABLES: dict[Role, tuple[str, str]] = {
-    "generator": ("generators", "generator_key"),
-    "judge": ("answer_judges", "judge_key"),
+Kind = tuple[str, str, str]
+"""A kind of examinees or models: its table, the key column of this table, its name in messages."""
+
+_KINDS: dict[Role, Kind] = {
+    "generator": ("generators", "generator_key", "answer generator"),
+    "judge": ("answer_judges", "judge_key", "answer check"),
 }
-_CALLED: dict[Role, tuple[str, str]] = {
-    "generator": ("answer generator", "Generate answers first: exam answers generate."),
-    "judge": ("answer check", "Check answers first: exam reteval compare."),
+_FIRST_STEPS: dict[Role, str] = {
+    "generator": "Generate answers first: exam answers generate.",
+    "judge": "Check answers first: exam reteval compare.",
 }
-"""The name of each role in messages, and the fix if the project does not have it."""
+"""The fix if the project has no model of a role."""
 
 
 @dataclass(frozen=True)
@@ -371,35 +374,56 @@ def put_answer_model(cursor: Cursor, role: Role, model: AnswerModel, author: str
     Raises:
         InputError: another model has this name, or the name has control characters.
     """
-    table, column = _TABLES[role]
+    return put_by_fingerprint(
+        cursor,
+        _KINDS[role],
+        f"add answer {role}",
+        (model.fingerprint, model.name, model.model, model.prompt, model.prompt_hash),
+        model.parameters,
+        author,
+    )
+
+
+def put_by_fingerprint(
+    cursor: Cursor,
+    kind: Kind,
+    act: str,
+    columns: Sequence[Any],
+    parameters: Mapping[str, Any],
+    author: str,
+    further: str = "",
+) -> int:
+    """Return the key of an examinee or a model; add it if its fingerprint is new.
+
+    Args:
+        act: name of the addition in the log.
+        columns: its fingerprint, its name, and its further columns before the parameters.
+        further: added to the fix if the name is taken.
+
+    Raises:
+        InputError: another one has this name, or the name has control characters.
+    """
+    (table, column, what), (fingerprint, name, *_) = kind, columns
     known = cursor.execute(
         f"SELECT {column}, fingerprint FROM {table} WHERE fingerprint = ? OR name = ?",
-        [model.fingerprint, model.name],
+        [fingerprint, name],
     ).fetchall()
-    key = next((key for key, fingerprint in known if fingerprint == model.fingerprint), None)
-    if key is None:
-        if known:
-            raise InputError(
-                "name-taken",
-                f"Another {_CALLED[role][0]} is named '{model.name}'.",
-                "Use another name.",
-            )
-        check_new(cursor, _CALLED[role][0], [model.name])
-        parameters = json.dumps(dict(model.parameters), ensure_ascii=False, sort_keys=True)
-        key = cursor.execute(
-            f"INSERT INTO {table} VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
-            f" RETURNING {column}",
-            [
-                model.fingerprint,
-                model.name,
-                model.model,
-                model.prompt,
-                model.prompt_hash,
-                parameters,
-                as_name(author),
-            ],
-        ).fetchall()[0][0]
-        log_action(cursor, author, f"add answer {role}", name=model.name)
+    for key, known_fingerprint in known:
+        if known_fingerprint == fingerprint:
+            return int(key)
+    if known:
+        raise InputError(
+            "name-taken", f"Another {what} is named '{name}'.", f"Use another name.{further}"
+        )
+    check_new(cursor, what, [name])
+    stored = json.dumps(dict(parameters), ensure_ascii=False, sort_keys=True)
+    row = [*columns, stored, as_name(author)]
+    ((key,),) = cursor.execute(
+        f"INSERT INTO {table} VALUES (nextval('keys'), {', '.join('?' * len(row))},"
+        f" now()::TIMESTAMP) RETURNING {column}",
+        row,
+    ).fetchall()
+    log_action(cursor, author, act, name=name)
     return int(key)
 
 
@@ -410,7 +434,7 @@ def answer_models(project: Project, role: Role) -> list[AnswerModel]:
 
 def answer_models_of(cursor: Cursor, role: Role) -> list[AnswerModel]:
     """Return the same as `answer_models` within a transaction."""
-    table, column = _TABLES[role]
+    table, column, _ = _KINDS[role]
     return [
         AnswerModel(name, fingerprint, model, prompt, prompt_hash, json.loads(parameters), key)
         for key, fingerprint, name, model, prompt, prompt_hash, parameters in cursor.execute(
@@ -433,10 +457,10 @@ def find_answer_model(project: Project, role: Role, name: str | None = None) -> 
     for model in every:
         if name in (model.name, model.fingerprint):
             return model
-    kind, fix = _CALLED[role]
+    *_, what = _KINDS[role]
     if not every:
-        raise InputError("no-answer-model", f"The project has no {kind} yet.", fix)
-    raise unknown_name("unknown-answer-model", kind, name, [one.name for one in every])
+        raise InputError("no-answer-model", f"The project has no {what} yet.", _FIRST_STEPS[role])
+    raise unknown_name("unknown-answer-model", what, name, [one.name for one in every])
 
 
 @dataclass(frozen=True)
