@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,10 +124,7 @@ def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
             file.
     """
     table, column, one_column = _NAMES[what]
-    names = set(names)
-    if not names or all_plain(names):
-        return
-    faults = {name: fault for name in names if (fault := fault_of_id(name, one_column))}
+    faults = _find_faults(set(names), one_column)
     if not faults:
         return
     known = cursor.execute(
@@ -138,6 +135,13 @@ def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
         raise InputError(
             "invalid-name", f"The {what} {quote_name(name)} {faults[name]}.", "Use another name."
         )
+
+
+def _find_faults(names: Collection[str], one_column: bool) -> dict[str, str]:
+    """Return why names or ids are not allowed; allowed ones are left out."""
+    if not names or all_plain(names):
+        return {}
+    return {name: fault for name in names if (fault := fault_of_id(name, one_column))}
 
 
 def _clean_query(query: Query) -> Query:
@@ -278,7 +282,8 @@ class PassageFiles(ParquetBuffer):
         if self._waiting:
             table = passage_table(self._waiting, self.rows - len(self._waiting))
             self.unclean |= table["given"].null_count < len(table)
-            self.faulty.update(_faulty_ids([passage.passage_id for passage in self._waiting]))
+            ids = [passage.passage_id for passage in self._waiting]
+            self.faulty.update(_find_faults(ids, one_column=True))
             self._writer.write_table(table)
         self._waiting, self._held = [], 0
 
@@ -311,14 +316,6 @@ def _given_text(text: str, clean: str) -> str | None:
         return None
     # A table cannot hold halves of surrogate pairs, and no project has any.
     return text if text.encode(errors="ignore").decode() == text else None
-
-
-def _faulty_ids(ids: Sequence[str]) -> Iterator[str]:
-    return (
-        iter(())
-        if not ids or all_plain(ids)
-        else (one for one in ids if fault_of_id(one, one_column=True))
-    )
 
 
 def add_passages(

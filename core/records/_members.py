@@ -31,8 +31,7 @@ from ..store import (
     log_action,
     log_of,
 )
-from ..text import first_few, how_many
-from ._collection import unknown_queries
+from ._collection import check_queries
 
 STATE_MEMBER = "set role"
 REMOVE_MEMBER = "remove person"
@@ -108,7 +107,7 @@ def set_member(
         new = Member(
             identity, name, role, None if queries is None else tuple(dict.fromkeys(queries))
         )
-        _check_member(cursor, new)
+        _check_member(project, cursor, new)
         if before is None or new != replace(before, further=()):
             _keep_one(known, identity, role)
             _insert_member(cursor, identity, name, role, new.queries, author)
@@ -213,7 +212,7 @@ def _clean_identity(text: str) -> str:
     return identity.lower() if "@" in identity and not identity.startswith(SUBJECT) else identity
 
 
-def _check_member(cursor: Cursor, new: Member) -> None:
+def _check_member(project: Project, cursor: Cursor, new: Member) -> None:
     check_known("unknown-role", "role", ROLES, new.role)
     if not new.name or len(new.name) > LONGEST:
         raise InputError(
@@ -238,12 +237,7 @@ def _check_member(cursor: Cursor, new: Member) -> None:
             f"Only assessors have assigned queries, but {new.name} is {new.role}.",
             "Leave out the queries.",
         )
-    if unknown := unknown_queries(cursor, new.queries):
-        raise InputError(
-            "unknown-query",
-            f"{how_many(len(unknown), 'unknown query ids')}: {first_few(unknown)}.",
-            "Import these queries first, or leave them out.",
-        )
+    check_queries(project, new.queries)
 
 
 def _keep_one(known: Mapping[str, Member], identity: str, role: Role | None) -> None:
