@@ -161,32 +161,24 @@ def _list_phrase(detail: Detail, name: str) -> str:
     return first_few(detail.get(name) or [], "; ")
 
 
-def _grading_job_phrase(act: str, detail: Detail) -> str:
-    counts = (
-        f"{_count_phrase(detail.get('graded', 0), 'pairs')} graded,"
-        f" {_count_phrase(detail.get('failed', 0), 'failed')}"
+def _job_phrase(act: str, detail: Detail) -> str:
+    kind, _, how = act.partition(" ")
+    phrases = {
+        "job": (
+            f"grading job {detail.get('job', '')}",
+            f"{_count_phrase(detail.get('graded', 0), 'pairs')} graded",
+        ),
+        "sitting": (
+            f"job {detail.get('sitting', '')} of examinee {detail.get('student', '?')}",
+            f"{_count_phrase(detail.get('answered', 0), 'items')} answered",
+        ),
+    }
+    others = (
+        f"job {detail.get('job', '')} with {detail.get('by', 'a model')}",
+        _count_phrase(detail.get("count", 0), kind),
     )
-    return f"ran grading job {detail.get('job', '')} ({act.removeprefix('job ')}): {counts}"
-
-
-def _sitting_phrase(act: str, detail: Detail) -> str:
-    counts = (
-        f"{_count_phrase(detail.get('answered', 0), 'items')} answered, "
-        f"{_count_phrase(detail.get('failed', 0), 'failed')}"
-    )
-    return (
-        f"ran job {detail.get('sitting', '')} of examinee {detail.get('student', '?')}"
-        f" ({act.removeprefix('sitting ')}): {counts}"
-    )
-
-
-def _answers_job_phrase(act: str, detail: Detail) -> str:
-    things, _, how = act.partition(" ")
-    counts = (
-        f"{_count_phrase(detail.get('count', 0), things)},"
-        f" {_count_phrase(detail.get('failed', 0), 'failed')}"
-    )
-    return f"ran job {detail.get('job', '')} with {detail.get('by', 'a model')} ({how}): {counts}"
+    job, done = phrases.get(kind, others)
+    return f"ran {job} ({how}): {done}, {_count_phrase(detail.get('failed', 0), 'failed')}"
 
 
 def _of_case(detail: Detail) -> str:
@@ -483,10 +475,10 @@ def _as_logged(act: str, detail: Detail) -> str:
 
 _PHRASES: dict[str, Callable[[str, Detail], str]] = {
     "import ": _import_phrase,
-    "job ": _grading_job_phrase,
-    "sitting ": _sitting_phrase,
-    "answers ": _answers_job_phrase,
-    "comparisons ": _answers_job_phrase,
+    "job ": _job_phrase,
+    "sitting ": _job_phrase,
+    "answers ": _job_phrase,
+    "comparisons ": _job_phrase,
     "export ": _export_phrase,
 }
 """Phrases by the beginning of the action's name, for actions without a phrase of their own."""
