@@ -70,20 +70,15 @@ def written_in(sql: str, parameters: Parameters) -> tuple[str, Parameters]:
             parameters.items() if isinstance(parameters, dict) else enumerate(parameters)
         )
     }
-    if None in literals.values():
+    # Question marks may also be numbered; such statements keep their parameters.
+    if None in literals.values() or not (named or _TOKEN.findall(sql).count("?") == len(literals)):
         return sql, parameters
-    marks = 0
+    unused = iter(literals.values())
 
     def write_token(token: re.Match[str]) -> str:
-        nonlocal marks
-        if named:
-            return str(literals.get(token[0], token[0]))
-        marks += token[0] == "?"
-        return str(literals.get(marks - 1)) if token[0] == "?" else token[0]
+        return str(next(unused) if token[0] == "?" else literals.get(token[0], token[0]))
 
-    written = _TOKEN.sub(write_token, sql)
-    # Question marks may also be numbered; such statements keep their parameters.
-    return (written, None) if named or marks == len(literals) else (sql, parameters)
+    return _TOKEN.sub(write_token, sql), None
 
 
 def sql_literal(value: Any) -> str | None:
