@@ -36,15 +36,14 @@ class Opening:
 
     Args:
         file: of the project; None if none was named.
+
+    Attributes:
+        act, only_reads: the act and access of the operation that opens the project.
     """
 
     file: Path | None = None
-    _act: ActName = field(default="organize", init=False)
-    _only_reads: bool = field(default=False, init=False)
-
-    def begin(self, act: ActName, only_reads: bool) -> None:
-        """Record the act and access of the operation that will open the project."""
-        self._act, self._only_reads = act, only_reads
+    act: ActName = field(default="organize", init=False)
+    only_reads: bool = field(default=False, init=False)
 
     @property
     def path(self) -> Path:
@@ -72,13 +71,13 @@ class Opening:
         """
         if (host := current_request()) is not None:
             # This checks the role of a request with a token. The owner may do everything.
-            with host.project.permit(self._act):
+            with host.project.permit(self.act):
                 yield from _report_reopening(host.project)
             return
         if (door := find_answering_door(self.path)) is not None:
             raise OpenElsewhere(door, str(self.path))
-        with closing(open_project(self.path, self._only_reads)) as project:
-            if not self._only_reads:
+        with closing(open_project(self.path, self.only_reads)) as project:
+            if not self.only_reads:
                 # Imported here, because operations that only read do not need it.
                 from ..records import close_interrupted
 

@@ -130,7 +130,7 @@ class Operation:
             WorkbenchError: a value is missing or not allowed, or the operation failed.
         """
         values = {parameter.name: parameter.value_of(given) for parameter in self.parameters}
-        opening.begin(self.act, self.only_reads(values))
+        opening.act, opening.only_reads = self.act, self.only_reads(values)
         further = {"opening": opening, "given": frozenset(given)}
         special = {name: further[name] for name in further.keys() & self.request.special}
         if "project" not in self.request.special:

@@ -67,7 +67,7 @@ class As(Opening):
 
     @contextmanager
     def __call__(self) -> Iterator[Project]:
-        with self.project.permit(self._act):
+        with self.project.permit(self.act):
             yield self.project
 
 
