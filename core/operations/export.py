@@ -10,7 +10,7 @@ from typing import Annotated
 from .. import audit, bank, exams, exchange, formats, labels, records
 from ..board_summary import board_readiness
 from ..choices import BANK_FORMS, DEFAULT_MEASURE, LEADERBOARD_FORMS
-from ..errors import GradingError, InputError
+from ..errors import GradingError, InputError, check_rules
 from ..store import log_readonly_action
 from ..text import how_many
 from .console import (
@@ -307,33 +307,44 @@ def export(
     grades            grades, for exam file-leaderboard: folder of Parquet files
     figure NAME       charts for papers: see the help of exam export figure
     """
-    if manifest and what not in ("qrels", "bundle"):
-        raise InputError(
-            "no-manifest-of-kind",
-            f"--manifest cannot reproduce {what}.",
-            "Export qrels or bundle.",
-        )
-    if save_manifest and what != "qrels":
-        raise InputError(
-            "no-manifest-of-kind",
-            f"--save-manifest does not apply to {what}.",
-            "Export qrels, or a bundle with its manifest.",
-        )
-    if form is not None and form not in FORMS_OF.get(what, ()):
-        raise InputError(
-            "options-exclude-each-other",
-            f"--form {form} cannot be combined with {what}.",
-            "Available: "
-            + "; ".join(f"{kind}: {', '.join(forms)}" for kind, forms in FORMS_OF.items())
-            + ".",
-        )
-    if manifest is not None and (chosen := given - {"what", "output", "manifest"}):
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(chosen))
-        raise InputError(
-            "options-exclude-each-other",
-            f"--manifest cannot be combined with {names}.",
-            "Remove these options.",
-        )
+    available = "; ".join(f"{kind}: {', '.join(forms)}" for kind, forms in FORMS_OF.items())
+    others = [
+        f"--{name.replace('_', '-')}" for name in sorted(given - {"what", "output", "manifest"})
+    ]
+    check_rules(
+        (
+            manifest is not None and what not in ("qrels", "bundle"),
+            InputError(
+                "no-manifest-of-kind",
+                f"--manifest cannot reproduce {what}.",
+                "Export qrels or bundle.",
+            ),
+        ),
+        (
+            save_manifest is not None and what != "qrels",
+            InputError(
+                "no-manifest-of-kind",
+                f"--save-manifest does not apply to {what}.",
+                "Export qrels, or a bundle with its manifest.",
+            ),
+        ),
+        (
+            form is not None and form not in FORMS_OF.get(what, ()),
+            InputError(
+                "options-exclude-each-other",
+                f"--form {form} cannot be combined with {what}.",
+                f"Available: {available}.",
+            ),
+        ),
+        (
+            manifest is not None and bool(others),
+            InputError(
+                "options-exclude-each-other",
+                f"--manifest cannot be combined with {', '.join(others)}.",
+                "Remove these options.",
+            ),
+        ),
+    )
     published = (
         None
         if manifest is None

@@ -20,7 +20,7 @@ from pathlib import Path
 import duckdb
 
 from ..atomic_files import WorkingFolder, explain_write_errors, put_new, remove_leftovers
-from ..errors import InputError, ProjectError, check_not_empty
+from ..errors import InputError, ProjectError, check_not_empty, check_rules
 from ..locations import is_reserved, projects_folder
 from ..text import numbered_names, one_line, quote_name
 from ._database import (
@@ -194,24 +194,33 @@ def new_file(name: str) -> Path:
     words = check_not_empty(
         "empty-name", "The new project has no name.", "Type a name.", "-".join(name.split())
     )
-    if _NOT_IN_NAMES.search(name.strip()) or words.startswith("."):
-        raise InputError(
-            "invalid-name",
-            f"Invalid project name {quote_name(words)}.",
-            'Leave out / \\ : * ? " < > |, control characters and a leading dot.',
-        )
-    if (length := len(words.encode())) > LONGEST_NAME:
-        raise InputError(
-            "name-too-long",
-            f"The project name has {length:,} bytes ({one_line(words, 40)}).",
-            f"Use at most {LONGEST_NAME}. A letter outside ASCII has two to four.",
-        )
-    if is_reserved(words):
-        raise InputError(
-            "reserved-name",
-            f"Invalid project name '{words}': Windows reserves it.",
-            "Type another name.",
-        )
+    length = len(words.encode(errors="replace"))
+    check_rules(
+        (
+            bool(_NOT_IN_NAMES.search(name.strip())) or words.startswith("."),
+            InputError(
+                "invalid-name",
+                f"Invalid project name {quote_name(words)}.",
+                'Leave out / \\ : * ? " < > |, control characters and a leading dot.',
+            ),
+        ),
+        (
+            length > LONGEST_NAME,
+            InputError(
+                "name-too-long",
+                f"The project name has {length:,} bytes ({one_line(words, 40)}).",
+                f"Use at most {LONGEST_NAME}. A letter outside ASCII has two to four.",
+            ),
+        ),
+        (
+            is_reserved(words),
+            InputError(
+                "reserved-name",
+                f"Invalid project name '{words}': Windows reserves it.",
+                "Type another name.",
+            ),
+        ),
+    )
     check_name_free(words)
     return projects_folder() / f"{words}.duckdb"
 
