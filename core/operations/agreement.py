@@ -20,6 +20,7 @@ from .registry import (
     Output,
     Project,
     at_most_one,
+    only_given,
     operation,
 )
 
@@ -411,22 +412,21 @@ def changes(
     # The default version of a state is that of the policy.
     versions = [policy.bank_version if version is None else version for version in (before, after)]
     old = replace(policy, bank_version=versions[0])
-    others = {
-        "grader": to_grader,
-        "min_rating": to_min_rating,
-        "label": to_label,
-        "weighted": to_weighted,
-        "overrides": to_overrides,
-    }
-    named = {name: value for name, value in others.items() if value is not None}
-    new = replace(old, **({"bank_version": versions[1]} | named))  # type: ignore[arg-type]
+    others = only_given(
+        grader=to_grader,
+        min_rating=to_min_rating,
+        label=to_label,
+        weighted=to_weighted,
+        overrides=to_overrides,
+    )
+    new = replace(old, **({"bank_version": versions[1]} | others))
     if (before is None) != (after is None):
         raise InputError(
             "option-missing",
             "--from and --to go together.",
             "Use both, or another --to- option instead.",
         )
-    if before is None and not named:
+    if before is None and not others:
         raise InputError(
             "same-states", "The two states are the same.", "Use --from and --to, or a --to- option."
         )

@@ -20,6 +20,7 @@ from .registry import (
     Project,
     checked_note,
     exactly_one,
+    only_given,
     operation,
 )
 
@@ -101,20 +102,19 @@ def edit(
         if query is not None
         else bank.saved_question(project, str(question_id))
     )
-    given = {
-        "text": text,
-        "weight": weight,
-        "kind": kind,
-        "subtopic_id": subtopic_id,
-        "answer_key": answer_key,
-        "active": active,
-    }
-    fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+    fields = only_given(
+        text=text,
+        weight=weight,
+        kind=kind,
+        subtopic_id=subtopic_id,
+        answer_key=answer_key,
+        active=active,
+    )
     # Empty text clears the subtopic and the answer key. An empty wording is refused.
     fields |= {
         name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields
     }
-    after = replace(before, **fields)  # type: ignore[arg-type]
+    after = replace(before, **fields)
     return _saved_output(
         project, bank.save_version(project, [after], note, author), question=after.question_id
     )

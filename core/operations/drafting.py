@@ -29,6 +29,7 @@ from .registry import (
     checked_note,
     current_author,
     exactly_one,
+    only_given,
     operation,
 )
 
@@ -384,16 +385,15 @@ def _filter_options(
         Option(help="Flag items at or above this cosine to another item as near-duplicates."),
     ] = None,
 ) -> Callable[..., exams.Thresholds]:
-    bounds = {
-        "extra_gram": extra_gram,
-        "extra_embedding": extra_embedding,
-        "intra_jaccard": intra_jaccard,
-        "intra_embedding": intra_embedding,
-        "intra_rouge": intra_rouge,
-        "near": near,
-        "self_contained": self_contained,
-    }
-    given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
+    given = only_given(
+        extra_gram=extra_gram,
+        extra_embedding=extra_embedding,
+        intra_jaccard=intra_jaccard,
+        intra_embedding=intra_embedding,
+        intra_rouge=intra_rouge,
+        near=near,
+        self_contained=self_contained,
+    )
 
     def choose_thresholds(
         values: Sequence[Any], recorded: exams.Thresholds | None = None

@@ -44,6 +44,7 @@ from .registry import (
     at_most_one,
     current_author,
     exactly_one,
+    only_given,
     operation,
 )
 
@@ -108,16 +109,15 @@ def add(
     ] = (),
 ) -> Output:
     """Add an examinee. An existing examinee stays unchanged."""
-    settings = {
-        "model": model,
-        "back_end": back_end,
-        "base_url": base_url,
-        "key_variable": key_variable,
-        "revision": revision,
-        "dtype": dtype,
-        "normalise": normalise,
-    }
-    given = {setting: value for setting, value in settings.items() if value is not None}
+    given = only_given(
+        model=model,
+        back_end=back_end,
+        base_url=base_url,
+        key_variable=key_variable,
+        revision=revision,
+        dtype=dtype,
+        normalise=normalise,
+    )
     levels = dict(map(_parse_component, factors))
     with may_use_key(given):
         student = exams.add_student(

@@ -22,7 +22,7 @@ from ..choices import (
 )
 from ..errors import InputError
 from .console import read_text_file
-from .registry import GatheredOptions, Option, Project, current_author
+from .registry import GatheredOptions, Option, Project, current_author, only_given
 
 
 def may_use_key(settings: Mapping[str, str]) -> AbstractContextManager[None]:
@@ -152,18 +152,17 @@ def _grader_options(
         ),
     ] = None,
 ) -> GraderChoice:
-    named = {
-        "model": model,
-        "back_end": back_end,
-        "base_url": base_url,
-        "prompt": prompt,
-        "api": api,
-        "dtype": dtype,
-        "num_beams": num_beams,
-        "normalise": normalise,
-        "cue": cue,
-    }
-    parameters = {name: value for name, value in named.items() if value is not None}
+    parameters = only_given(
+        model=model,
+        back_end=back_end,
+        base_url=base_url,
+        prompt=prompt,
+        api=api,
+        dtype=dtype,
+        num_beams=num_beams,
+        normalise=normalise,
+        cue=cue,
+    )
     return GraderChoice(grader_name, parameters | dict(map(_parse_setting, settings)), examples)
 
 

@@ -253,6 +253,11 @@ Author = Annotated[
 """The recorded author, for scripts that import the work of several people."""
 
 
+def only_given(**values: Any) -> dict[str, Any]:
+    """Return the values of a request that are not None, by name."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def checked_note(note: str) -> str:
     """Return a note about a new bank version.
 
