@@ -8,10 +8,16 @@ import pytest
 
 from exam_workbench import audit, bank
 from exam_workbench.audit import Goal
-from exam_workbench.board_summary import BoardSummary, Readiness, board_readiness, find_summary, summarize_board
+from exam_workbench.board_summary import (
+    BoardSummary,
+    Readiness,
+    board_readiness,
+    find_summary,
+    publication_checks,
+    summarize_board,
+)
 from exam_workbench.labels import Leaderboard, Policy, compare, leaderboard
 from exam_workbench.labels._leaderboard import order_systems
-from exam_workbench.publication_checks import publication_checks
 from exam_workbench.records import set_member
 from exam_workbench.review import Judgments, Labels, list_disagreements, settle_by_comment
 from exam_workbench.review._disagreements.settling import case_of

@@ -9,10 +9,9 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.bank import speaking_passages
-from exam_workbench.board_summary import board_readiness
+from exam_workbench.board_summary import board_readiness, publication_checks
 from exam_workbench.injection_signs import ANY, PATTERNS, REPEATS, find_signs
 from exam_workbench.labels import Policy, basis, label_readiness
-from exam_workbench.publication_checks import publication_checks
 from exam_workbench.records import add_passages, refresh_pool
 from exam_workbench.review import Filters, read_passage, search_passages
 from exam_workbench.store import Project

@@ -7,9 +7,8 @@ from contextlib import contextmanager, nullcontext
 
 import streamlit as st
 
-from exam_workbench.board_summary import Readiness, board_readiness
+from exam_workbench.board_summary import Readiness, board_readiness, publication_checks
 from exam_workbench.labels import Policy
-from exam_workbench.publication_checks import publication_checks
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import scoring_settings, ui
