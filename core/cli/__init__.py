@@ -16,6 +16,7 @@ import click
 from .. import __version__
 from ..atomic_files import keep_private
 from ..errors import LONGEST_MESSAGE, InputError
+from ..operations.console import as_workbench_error, print_failure
 from ..text import one_line, with_escapes
 from .shell import Commands
 
@@ -94,9 +95,6 @@ def run_command(words: Sequence[str]) -> int:
         click.echo(f"exam: {one_line(error.format_message(), LONGEST_MESSAGE)}", err=True)
         return 2
     except Exception as error:
-        # This import loads the database, which the help does not need.
-        from ..operations.output import as_workbench_error, print_failure
-
         if as_workbench_error(error) is None:
             raise
         return print_failure(error)

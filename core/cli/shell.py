@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from ..errors import InputError
 from ..operations import ABOUT_GROUPS, SECTIONS, find_operation, replace_old_name
+from ..operations.console import print_result
 from ..operations.describing import DATE, LARGEST, Parameter
 from ..text import one_line
 from .table import Description, read_descriptions
@@ -209,7 +210,6 @@ def _run_operation(operation: Description, values: dict[str, Any]) -> int | None
         return None
     # Imported here, because the help does not need it.
     from ..operations.opening import OpenElsewhere, Opening, find_answering_door
-    from ..operations.output import print_result
 
     given = {
         parameter.name: values[parameter.name]

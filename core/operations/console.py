@@ -1,4 +1,4 @@
-"""Printing, progress, files and stopping of operations, at a shell and in a server.
+"""Results, printing, progress, files and stopping of operations, at a shell and in a server.
 
 At a shell an operation prints to the process and works on its files. In a server each request has a
 `ServedRequest`.
@@ -6,6 +6,7 @@ At a shell an operation prints to the process and works on its files. In a serve
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -14,17 +15,17 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from ..atomic_files import replace_file
-from ..errors import GradingError, InputError
+from ..errors import LONGEST_MESSAGE, GradingError, InputError, WorkbenchError
 from ..store import hold_value
-from ..text import how_many, with_escapes
+from ..text import how_many, one_line, with_escapes
 
 if TYPE_CHECKING:
     from ..grading import PriceTag
@@ -262,6 +263,126 @@ def _cell_text(value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:z.4f}" if isinstance(value, float) else with_escapes(str(value))
+
+
+Part = Literal["text", "table", "note"]
+
+
+@dataclass(eq=False)
+class Output:
+    """The result of an operation: one JSON object, or its parts in the order in which they were
+    added.
+
+    Args:
+        value: the JSON object.
+    """
+
+    value: Any = None
+    failure: WorkbenchError | None = field(default=None, init=False)
+    _parts: list[tuple[Part, Iterable[str]]] = field(default_factory=list, init=False)
+
+    def text(self, text: str) -> Self:
+        """Add a text that has its own line ends, such as a CSV file."""
+        self._parts.append(("text", [text]))
+        return self
+
+    def line(self, text: str = "") -> Self:
+        """Add a line."""
+        return self.text(f"{text}\n")
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Self:
+        """Add rows in columns. An empty line separates a table from a table directly before it."""
+        if self._parts and self._parts[-1][0] == "table":
+            self.line()
+        self._parts.append(("table", table_lines(header, rows)))
+        return self
+
+    def note(self, *texts: str | None) -> Self:
+        """Add lines on stderr, so that stdout has only the results. Empty texts are left out."""
+        self._parts.append(("note", [f"{text}\n" for text in texts if text]))
+        return self
+
+    def failing(self, failure: WorkbenchError | None) -> Self:
+        """Make the operation fail after its result is printed."""
+        self.failure = failure
+        return self
+
+    def print(self, as_json: bool) -> None:
+        """Print the JSON object if there is one, or all parts.
+
+        Raises:
+            WorkbenchError: the operation failed.
+        """
+        if as_json:
+            if self.value is not None:
+                print_json(self.value)
+        else:
+            for part, texts in self._parts:
+                for text in texts:
+                    print_text(text, "error" if part == "note" else "output")
+        if self.failure is not None:
+            raise self.failure
+
+
+class TextOutput(Output):
+    """The result of an operation that has no JSON object."""
+
+
+def print_result(result: Any, as_json: bool) -> None:
+    """Print the result of an operation: an `Output`, or a text for stderr.
+
+    Raises:
+        WorkbenchError: the operation failed.
+    """
+    if isinstance(result, Output):
+        result.print(as_json)
+    elif result is not None:
+        print_message(result)
+
+
+_UNUSABLE = (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP)
+"""Errors of the system for impossible or inaccessible file names."""
+
+
+def as_workbench_error(error: BaseException) -> WorkbenchError | None:
+    """Return the error to show in place of an exception; None if the exception is a fault of the
+    program.
+    """
+    if isinstance(error, WorkbenchError):
+        return error
+    # Imported here, because help needs no database.
+    import duckdb
+
+    from ..store import no_room
+
+    if not isinstance(error, OSError | duckdb.Error):
+        return None
+    if full := no_room("the project", error):
+        return full
+    if not isinstance(error, OSError) or error.errno not in _UNUSABLE or error.filename is None:
+        return None
+    return InputError(
+        "unusable-name", one_line(f"{error.filename}: {error.strerror}.", LONGEST_MESSAGE)
+    )
+
+
+def print_failure(error: BaseException) -> int:
+    """Print why an operation failed.
+
+    Returns:
+        The exit code: 1 if the work failed, 2 for bad input.
+
+    Raises:
+        BaseException: the same error, if it is a fault of the program.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        print_message("exam: stopped.")
+        return 1
+    known = as_workbench_error(error)
+    if known is None:
+        raise error
+    print_message(f"exam: {known}")
+    return 2 if isinstance(known, InputError) else 1
 
 
 def is_terminal() -> bool:

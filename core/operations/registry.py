@@ -8,15 +8,17 @@ Modules of operations import from here everything with which an operation is dec
 
 from __future__ import annotations
 
+import functools
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter as Declared, getdoc, signature, unwrap
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from ..errors import check_not_empty
+from ..errors import InputError, check_not_empty
 from ..store import ActName, Project as Project, as_name, current_author as current_author
+from .console import Output as Output, TextOutput as TextOutput
 from .describing import (
     LARGEST as LARGEST,
     MOST_DRAWS as MOST_DRAWS,
@@ -27,12 +29,6 @@ from .describing import (
     Parameter,
 )
 from .opening import Opening as Opening
-from .output import (
-    Output as Output,
-    TextOutput as TextOutput,
-    at_most_one as at_most_one,
-    exactly_one as exactly_one,
-)
 
 
 @dataclass(frozen=True)
@@ -209,10 +205,7 @@ def _read_parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
     kinds = [hint]
     if get_origin(hint) in (Union, types.UnionType):
         kinds = [one for one in get_args(hint) if one is not type(None)]
-    many = (
-        get_origin(kinds[0]) in (tuple, Sequence)
-        or getattr(get_origin(kinds[0]), "__name__", "") == "Sequence"
-    )
+    many = get_origin(kinds[0]) in (tuple, Sequence)
     # The text of a value with several types is parsed later.
     kind = str if len(kinds) > 1 else get_args(kinds[0])[0] if many else kinds[0]
     if get_origin(kind) is Literal:
@@ -228,6 +221,49 @@ def _read_parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
     return Parameter(
         declared.name, option, kind, many, None if missing else declared.default, required
     )
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def at_most_one(**options: str) -> Decorator:
+    """Refuse a combination of parameters that exclude each other.
+
+    Args:
+        options: names of options as people write them, by names of parameters.
+    """
+    *first, last = options.values()
+    said = f"{', '.join(first)} and {last} cannot be combined."
+    return _limit_options(range(2), options, "options-exclude-each-other", said, "Use one of them.")
+
+
+def exactly_one(code: str, hint: str, **options: str) -> Decorator:
+    """Refuse a request that has several or none of some parameters.
+
+    Args:
+        code, hint: of the error.
+        options: as in `at_most_one`.
+    """
+    return _limit_options(
+        (1,), options, code, f"Exactly one of {' and '.join(options.values())} is needed.", hint
+    )
+
+
+def _limit_options(numbers: Collection[int], options: Collection[str], *error: str) -> Decorator:
+    def with_check(operation: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(operation)
+        def check_first(*args: Any, **given: Any) -> Any:
+            values = [given[name] for name in options]
+            if (
+                sum(value is not None and value is not False and value != () for value in values)
+                not in numbers
+            ):
+                raise InputError(*error)
+            return operation(*args, **given)
+
+        return check_first
+
+    return with_check
 
 
 def _check_author(author: str) -> str:

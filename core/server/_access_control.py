@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from ..errors import EngineError, InputError, NotAllowed, WorkbenchError
 from ..limits import allow_event, describe_exceeded, read_limit
-from ..operations.output import as_workbench_error
+from ..operations.console import as_workbench_error
 from ..records import acting_with, find_token
 from ..store import Project
 from ._open_projects import list_held

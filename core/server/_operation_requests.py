@@ -23,9 +23,15 @@ from ..atomic_files import WorkingFolder
 from ..errors import InputError, ProjectError, WorkbenchError
 from ..exchange import zip_bytes
 from ..graders import OWNER, VISITOR, use_access
-from ..operations.console import ServedRequest, Stream, host_guest
+from ..operations.console import (
+    ServedRequest,
+    Stream,
+    as_workbench_error,
+    host_guest,
+    print_failure,
+    print_result,
+)
 from ..operations.opening import Opening
-from ..operations.output import as_workbench_error, print_failure, print_result
 from ..operations.registry import Operation
 from ..store import Project, recorded_as
 from ._access_control import Visitor

@@ -28,10 +28,10 @@ from exam_workbench.exchange import _collections as collections
 from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.measures import item_response
 from exam_workbench.operations import MODULES, SECTIONS, registry
+from exam_workbench.operations.console import Output, print_result
 from exam_workbench.operations.describing import Argument, GatheredOptions, Option
 from exam_workbench.operations.opening import Opening
-from exam_workbench.operations.output import Output, at_most_one, print_result
-from exam_workbench.operations.registry import operation
+from exam_workbench.operations.registry import at_most_one, operation
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.browser import free_port, wait_until_healthy

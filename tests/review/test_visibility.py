@@ -19,8 +19,8 @@ from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import citation_grader, list_citations, response_support, set_support
 from exam_workbench.operations import every_operation
+from exam_workbench.operations.console import print_result
 from exam_workbench.operations.opening import Opening
-from exam_workbench.operations.output import print_result
 from exam_workbench.records import assign_double
 from exam_workbench.review import end_double
 from exam_workbench.store import Project, open_project
