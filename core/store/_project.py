@@ -66,9 +66,9 @@ CACHED_RESULTS = 250
 CACHED_ROWS = 300
 """Largest number of cached query results."""
 SMALL_ANSWER = 500
-"""Maximum number of rows of a cached query result, and of values of a list parameter."""
+"""Maximum number of rows of a cached query result."""
 SHORT_ANSWER = 50_000
-"""Maximum number of characters of all texts in a cached query result."""
+"""Maximum number of characters of all texts in a cached query result, and of its parameters."""
 BATCH = 500_000
 """Rows per batch of a result that is streamed."""
 
@@ -577,13 +577,11 @@ def cached(
 
 
 def _cache_key(sql: str, parameters: Parameters) -> Hashable | None:
-    """Return the cache key of a query; None if it may write or has a long list as a parameter."""
+    """Return the cache key of a query; None if it may write or has long parameters."""
     if not sql.lstrip().startswith(("SELECT", "WITH", "FROM")) or "nextval" in sql:
         return None
-    values = parameters.values() if isinstance(parameters, dict) else parameters or ()
-    if any(isinstance(value, (list, tuple)) and len(value) > SMALL_ANSWER for value in values):
-        return None
-    return sql, repr(parameters)
+    written = repr(parameters)
+    return (sql, written) if len(written) <= SHORT_ANSWER else None
 
 
 def _can_be_kept(rows: list[tuple[Any, ...]]) -> bool:
