@@ -59,6 +59,7 @@ from ._grade_storage import ProjectVectors, add_outcomes
 from ._grader_checks import check_again
 from ._needed_pairs import (
     Request,
+    known_key,
     ordered_pairs,
     pairs_to_grade,
     request_record,
@@ -206,8 +207,8 @@ def call_batches(project: Project, job: int) -> list[CallBatch]:
 
 def waiting_jobs(project: Project, spec: GraderSpec) -> list[Job]:
     """Return the jobs of a grader that wait for batches, oldest first."""
-    key = project.read(lambda cursor: grader_key(cursor, spec))
-    return [] if key is None else find_jobs(project, "grading", subject=key, state="waiting")[::-1]
+    subject = known_key(project, spec)
+    return find_jobs(project, "grading", subject=subject, state="waiting")[::-1]
 
 
 def batch_standing(project: Project, spec: GraderSpec) -> BatchProgress:

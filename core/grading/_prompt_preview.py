@@ -98,12 +98,16 @@ def fill_for_question(
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
     values = prompt_values(query, query.subtopics[0] if query.subtopics else None, DRAFTS)
     if prompt.use not in OF_QUERY:
-        values |= {"question": question.text or "", "context": passage, "answer": ANSWER}
-        values["correct_answer"] = question.answer_key or (
-            "" if prompt.use not in OF_ANSWERS else RIGHT_ANSWER
-        )
-        values |= {"result": ANSWER, "n_tokens": str(WORDS)}
-        values["task_domain"] = project.name
+        values |= {
+            "question": question.text or "",
+            "context": passage,
+            "answer": ANSWER,
+            "correct_answer": question.answer_key
+            or (RIGHT_ANSWER if prompt.use in OF_ANSWERS else ""),
+            "result": ANSWER,
+            "n_tokens": str(WORDS),
+            "task_domain": project.name,
+        }
     if lacking := [
         IN_WORDS.get(name, name) for name in prompt_variables(prompt) if name not in values
     ]:

@@ -327,16 +327,13 @@ def engine_config(memory: str | None = None) -> Config:
         InputError: invalid amount of memory.
     """
     memory = memory or os.environ.get(MEMORY)
-    settings = dict(CONFIG)
-    if memory:
-        if not _AMOUNT.fullmatch(memory.strip()):
-            raise InputError(
-                "invalid-memory",
-                f"Invalid amount of memory '{memory}'.",
-                f"Write it as 4GB or 500MB ({MEMORY}).",
-            )
-        settings["memory_limit"] = memory.strip()
-    return settings
+    if memory and not _AMOUNT.fullmatch(memory.strip()):
+        raise InputError(
+            "invalid-memory",
+            f"Invalid amount of memory '{memory}'.",
+            f"Write it as 4GB or 500MB ({MEMORY}).",
+        )
+    return CONFIG | ({"memory_limit": memory.strip()} if memory else {})
 
 
 def spill_folder(chosen: Path | None = None) -> Path | None:
@@ -418,9 +415,8 @@ def scratch_database(
     """
     config = engine_config(memory)
     with WorkingFolder(spill_folder(spill)) as made:
-        config["temp_directory"] = str(made)
         # Queries that need an order ask for it.
-        config["preserve_insertion_order"] = False
+        config |= {"temp_directory": str(made), "preserve_insertion_order": False}
         with duckdb.connect(str(made / "scratch.duckdb"), config=config) as connection:
             try:
                 yield connection
