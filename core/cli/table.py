@@ -78,7 +78,7 @@ def _parameter_of(record: Mapping[str, Any]) -> Parameter:
     make = Argument if option.pop("positional", False) else Option
     parts = {name: option.pop(name) for name in ("name", "many", "default", "required")}
     kind = KINDS[option.pop("kind")]
-    return Parameter(option=make(*option.pop("names", ()), **option), kind=kind, **parts)
+    return Parameter(option=make(**option), kind=kind, **parts)
 
 
 def table_of(operations: Sequence[Operation]) -> str:

@@ -518,7 +518,7 @@ def export(
     *,
     name: AuditName = None,
     output: Annotated[
-        str, Option("-o", "--output", help="Output file; - for standard output.", file="write")
+        str, Option("-o --output", help="Output file; - for standard output.", file="write")
     ],
     form: Annotated[SheetForm, Option(help="Format of the output.")] = "tsv",
     assessor: Annotated[

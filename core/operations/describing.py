@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InputError
@@ -23,12 +23,13 @@ FileUse = Literal["read", "write", "read if sent"]
 Given = Mapping[str, Any]
 
 
+@dataclass(eq=False)
 class Option:
     """The description of an operation's parameter, as an annotation: `Annotated[int, Option("--k",
     help="…")]`.
 
     Args:
-        names: at a shell; without names, `--` and the name of the parameter.
+        names: at a shell, separated by blanks; empty for `--` and the name of the parameter.
         help: one sentence for people.
         metavar: the placeholder of the value in the help.
         choices: all allowed values.
@@ -45,31 +46,20 @@ class Option:
 
     positional = False
 
-    def __init__(
-        self,
-        *names: str,
-        help: str = "",
-        metavar: str | None = None,
-        choices: Sequence[str] = (),
-        least: float | None = None,
-        most: float | None = None,
-        parse: Callable[[Any], Any] | None = None,
-        default: Callable[[], Any] | None = None,
-        kept: Callable[[Project], Any] | None = None,
-        variable: str | None = None,
-        file: FileUse | None = None,
-        exists: bool = False,
-        stdin: bool = False,
-    ) -> None:
-        self.names, self.help, self.metavar, self.choices = names, help, metavar, choices
-        self.least, self.most, self.parse, self.default, self.kept = (
-            least,
-            most,
-            parse,
-            default,
-            kept,
-        )
-        self.variable, self.file, self.exists, self.stdin = variable, file, exists, stdin
+    names: str = ""
+    _: KW_ONLY
+    help: str = ""
+    metavar: str | None = None
+    choices: Sequence[str] = ()
+    least: float | None = None
+    most: float | None = None
+    parse: Callable[[Any], Any] | None = None
+    default: Callable[[], Any] | None = None
+    kept: Callable[[Project], Any] | None = None
+    variable: str | None = None
+    file: FileUse | None = None
+    exists: bool = False
+    stdin: bool = False
 
 
 class Argument(Option):
@@ -108,7 +98,7 @@ class Parameter:
     @property
     def flags(self) -> tuple[str, ...]:
         """The option's names at a shell."""
-        return self.option.names or ("--" + self.name.replace("_", "-"),)
+        return tuple(self.option.names.split()) or ("--" + self.name.replace("_", "-"),)
 
     @property
     def shown(self) -> str:

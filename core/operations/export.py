@@ -242,9 +242,7 @@ def export(
     what: Annotated[str, Argument(choices=EXPORTS)],
     output: Annotated[
         str,
-        Option(
-            "-o", "--output", help="Output file or folder; - for standard output.", file="write"
-        ),
+        Option("-o --output", help="Output file or folder; - for standard output.", file="write"),
     ],
     source: Annotated[
         str,
@@ -406,7 +404,7 @@ def figure(
     output: Annotated[
         str,
         Option(
-            "-o", "--output", help=f"Output file; its ending is {', '.join(ENDINGS)}.", file="write"
+            "-o --output", help=f"Output file; its ending is {', '.join(ENDINGS)}.", file="write"
         ),
     ],
     measures: Annotated[
@@ -477,7 +475,7 @@ def figure(
 def report(
     project: Project,
     *,
-    output: Annotated[str, Option("-o", "--output", help="Output file (.html).", file="write")],
+    output: Annotated[str, Option("-o --output", help="Output file (.html).", file="write")],
     measure: Annotated[str, Option(help="Measure of the leaderboard.")] = DEFAULT_MEASURE,
     against: Annotated[
         str | None,

@@ -87,8 +87,7 @@ def import_(
     source: Annotated[
         str | None,
         Option(
-            "--source",
-            "--name",
+            "--source --name",
             help="Name of the judgments, leaderboard, imported grader or examinee"
             " (default: file or folder name, or id of the data set).",
         ),
@@ -303,8 +302,7 @@ def backup(
     output: Annotated[
         Path | None,
         Option(
-            "-o",
-            "--output",
+            "-o --output",
             help="New file, or a folder. Default: the folder backups next to the project.",
             file="write",
             metavar="FILE.duckdb|FOLDER",

@@ -93,8 +93,7 @@ def plan(
     output: Annotated[
         Path | None,
         Option(
-            "-o",
-            "--output",
+            "-o --output",
             help=(
                 "Write a file for grading elsewhere. FILE.jsonl: model calls; FILE.parquet:"
                 " ungraded pairs."
@@ -330,9 +329,7 @@ def grade_plan(
     plan: Annotated[Path, Argument(file="read", exists=True)],
     output: Annotated[
         Path,
-        Option(
-            "-o", "--output", help="Output folder; rows in it are not graded again.", file="write"
-        ),
+        Option("-o --output", help="Output folder; rows in it are not graded again.", file="write"),
     ],
     address: Annotated[
         str | None,
