@@ -132,10 +132,7 @@ def _line_ends(text: str, match: re.Match[str]) -> bool:
 
 def _append_span(spans: list[Span], text: str, begin: int, end: int) -> None:
     """Append the span without the white space around it, cut if it is too long."""
-    while begin < end and text[begin].isspace():
-        begin += 1
-    while end > begin and text[end - 1].isspace():
-        end -= 1
+    begin, end = _strip_span(text, begin, end)
     while end - begin > MAX_SENTENCE:
         limit = begin + MAX_SENTENCE
         later = _SPACE.search(text, limit, end)
@@ -145,12 +142,15 @@ def _append_span(spans: list[Span], text: str, begin: int, end: int) -> None:
         )
         if cut is None:
             break
-        spans.append((begin, cut))
+        spans.append(_strip_span(text, begin, cut))
         begin = cut
         while text[begin].isspace():
             begin += 1
-        # The span before the cut may end in several spaces.
-        while text[spans[-1][1] - 1].isspace():
-            spans[-1] = (spans[-1][0], spans[-1][1] - 1)
     if begin < end:
         spans.append((begin, end))
+
+
+def _strip_span(text: str, begin: int, end: int) -> Span:
+    """Return a span without the white space around it; a blank one ends before its beginning."""
+    part = text[begin:end]
+    return end - len(part.lstrip()), begin + len(part.rstrip())
