@@ -238,13 +238,11 @@ class ReplyImport:
                     cursor, self.author, "start job", job=job, grader=self.grader.spec.name, pairs=0
                 )
             add_outcomes(cursor, key, outcomes, job)
-            if self.asked_here:
-                count_results(cursor, job, graded, failed)
-                if usage is not None:
-                    record_usage(cursor, job, usage)
-            else:
-                count_results(cursor, job, graded, failed, more=len(outcomes))
-                record_usage(cursor, job, self.taken.usage)
+            more = 0 if self.asked_here else len(outcomes)
+            count_results(cursor, job, graded, failed, more)
+            used = usage if self.asked_here else self.taken.usage
+            if used is not None:
+                record_usage(cursor, job, used)
             return job
 
         self.job = self.project.write(store_outcomes)
