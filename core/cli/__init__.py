@@ -64,10 +64,7 @@ def main() -> None:
 
 def expand_patterns(words: Sequence[str]) -> list[str]:
     """Replace patterns such as runs/*.run by the names of files, as shells of other systems do."""
-    expanded: list[str] = []
-    for word in words:
-        expanded += sorted(glob.glob(word)) or [word]
-    return expanded
+    return [name for word in words for name in sorted(glob.glob(word)) or [word]]
 
 
 def run_command(words: Sequence[str]) -> int:

@@ -541,14 +541,11 @@ AnswersOptions = Annotated[Callable[[Opening], _Answers], GatheredOptions(_answe
 def _read_answer_table(file: Path, factors: Path | None) -> exams.AnswerTable:
     examinees = _read_file(file, formats.read_matrix)
     items = list(dict.fromkeys(item for examinee in examinees for item in examinee.verdicts))
-    place = {item: at for at, item in enumerate(items)}
     # Imported here, because the options need no NumPy.
     import numpy as np
 
-    table = np.full((len(examinees), len(items)), np.nan)
-    for row, examinee in enumerate(examinees):
-        for item, right in examinee.verdicts.items():
-            table[row, place[item]] = right
+    rows = [[examinee.verdicts.get(item, np.nan) for item in items] for examinee in examinees]
+    table = np.array(rows, np.float64).reshape(len(examinees), len(items))
     levels = None if factors is None else _read_file(factors, formats.read_factors)
     return exams.AnswerTable([examinee.student for examinee in examinees], items, table, levels)
 

@@ -85,10 +85,11 @@ def remove_project(project: Project, author: str) -> RemovedProject:
 
 def removed_projects() -> list[RemovedProject]:
     """Return the removed projects of the projects folder, the latest first."""
-    projects = []
-    for path in (projects_folder() / REMOVED).glob("*/*.duckdb"):
-        if (named := _FOLDER.fullmatch(path.parent.name)) and named[1] == path.stem:
-            projects.append(RemovedProject(path.stem, datetime.strptime(named[2], STAMP), path))
+    projects = [
+        RemovedProject(path.stem, datetime.strptime(named[2], STAMP), path)
+        for path in (projects_folder() / REMOVED).glob("*/*.duckdb")
+        if (named := _FOLDER.fullmatch(path.parent.name)) and named[1] == path.stem
+    ]
     return sorted(projects, key=lambda one: one.removed_at, reverse=True)
 
 
