@@ -136,16 +136,14 @@ def price_of_pairs(project: Project, grader: Grader, pairs: Sequence[Pair]) -> P
         return PriceTag(len(pairs), 0, 0, 0, 0.0, seconds, True)
     sample = random.Random(0).sample(list(pairs), min(SAMPLE, len(pairs)))
     texts = with_texts(project, grader.spec, sample)
-    counted = True
-    calls = read = written = 0
-    for pair in texts.pairs:
-        for call in _typical_calls(grader, texts, pair):
-            tokens, exact = _count_tokens(grader, call)
-            counted = counted and exact
-            calls, read, written = calls + 1, read + tokens, written + _written_tokens(grader, call)
+    sampled = [call for pair in texts.pairs for call in _typical_calls(grader, texts, pair)]
+    counts = [_count_tokens(grader, call) for call in sampled]
+    read, counted = sum(tokens for tokens, _ in counts), all(exact for _, exact in counts)
+    written = sum(_written_tokens(grader, call) for call in sampled)
     sentinels = pairs_again(project, grader.spec)
     scale = (len(pairs) + sentinels) / len(sample)
-    thinking = round(calls * scale * _thinking_per_call(project, grader))
+    calls = len(sampled) * scale
+    thinking = round(calls * _thinking_per_call(project, grader))
     cached = round(read * scale * _read_before(project, grader, pairs))
     total = Tokens(round(read * scale), round(written * scale) + thinking, cached, thinking)
     price = model_prices(project).get(grader.spec.model)
@@ -153,11 +151,11 @@ def price_of_pairs(project: Project, grader: Grader, pairs: Sequence[Pair]) -> P
     batch_cost = None
     if price is not None and cost is not None and is_remote(grader):
         # The drift watch and the first call have the full price.
-        alone = sentinels / (len(pairs) + sentinels) + 1 / max(round(calls * scale), 1)
+        alone = sentinels / (len(pairs) + sentinels) + 1 / max(round(calls), 1)
         batch_cost = cost * (price.batch + (1 - price.batch) * min(alone, 1))
     return PriceTag(
         len(pairs),
-        round(calls * scale),
+        round(calls),
         total.read,
         total.written,
         cost,
