@@ -16,7 +16,7 @@ import click
 from .. import __version__
 from ..atomic_files import keep_private
 from ..errors import LONGEST_MESSAGE, InputError
-from ..operations.console import as_workbench_error, print_failure
+from ..operations.console import print_failure
 from ..text import one_line, with_escapes
 from .shell import Commands
 
@@ -92,8 +92,6 @@ def run_command(words: Sequence[str]) -> int:
         click.echo(f"exam: {one_line(error.format_message(), LONGEST_MESSAGE)}", err=True)
         return 2
     except Exception as error:
-        if as_workbench_error(error) is None:
-            raise
         return print_failure(error)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)

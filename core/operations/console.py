@@ -351,12 +351,8 @@ def as_workbench_error(error: BaseException) -> WorkbenchError | None:
     if isinstance(error, WorkbenchError):
         return error
     # Imported here, because help needs no database.
-    import duckdb
-
     from ..store import no_room
 
-    if not isinstance(error, OSError | duckdb.Error):
-        return None
     if full := no_room("the project", error):
         return full
     if not isinstance(error, OSError) or error.errno not in _UNUSABLE or error.filename is None:
