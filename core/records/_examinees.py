@@ -11,7 +11,8 @@ from typing import Any
 from ..errors import InputError, check_known
 from ..grouping import group_pairs, nest_triples
 from ..store import Cursor, Project, as_name, stage_rows
-from ..text import clean_or_none, fault_of_id, quote_name
+from ..text import clean_or_none
+from ._collection import check_new
 from ._generated_answers import counting_row_sql, put_by_fingerprint
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
@@ -331,10 +332,7 @@ def put_retrieval(
     Raises:
         InputError: the name is taken or invalid, or an item or a passage is unknown.
     """
-    if fault := fault_of_id(name, False):
-        raise InputError(
-            "invalid-name", f"The retrieval {quote_name(name)} {fault}.", "Use another name."
-        )
+    check_new(cursor, "retrieval", [name])
     if cursor.execute("SELECT 1 FROM retrievals WHERE name = ?", [name]).fetchall():
         raise InputError(
             "name-taken", f"A retrieval named '{name}' already exists.", "Use another name."
