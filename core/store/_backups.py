@@ -310,15 +310,13 @@ def restore_backup(source: Path, path: Path, author: str) -> Restored:
             move_into_place(made, path, private=True)
     # Opening upgrades an older backup to this version, after a copy of its own.
     with closing(open_project(path)) as project:
-        if not project.read_only:
-            with project.transaction() as cursor:
-                log_action(
-                    cursor,
-                    author,
-                    "restore project",
-                    file=source.name,
-                    kept=kept.name if kept else "",
-                )
+        log_readonly_action(
+            project,
+            author,
+            "restore project",
+            file=source.name,
+            kept=kept.name if kept else "",
+        )
     return Restored(path, kept)
 
 

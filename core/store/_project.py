@@ -633,7 +633,7 @@ def log_action(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
 
 
 def log_readonly_action(project: Project, author: str, act: str, **detail: Any) -> None:
-    """Log an action that changes nothing, such as an export; in a read-only project do nothing."""
+    """Log an action that changes no data, such as an export; in a read-only project do nothing."""
     if not project.read_only:
         with project.transaction(act="download") as cursor:
             log_action(cursor, author, act, **detail)
