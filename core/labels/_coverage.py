@@ -165,29 +165,34 @@ def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dic
             number: known.marks[number] for number in ranked.columns if (asked[number] > 0).any()
         }
 
-        def best_ratings(numbers: Sequence[int]) -> dict[int, Ratings]:
+        def best_ratings(number: int) -> Ratings:
             """Return the highest rating of each question up to each passage of each run."""
-            ratings_by_query = {}
-            for number in numbers:
-                rows = known.layout.rows[number]
-                ratings = known.ratings(number)[rows[:, None], ranked.columns[number]]
-                for of_run in np.split(ratings, ranked.cuts[number], axis=1):
-                    np.maximum.accumulate(of_run, axis=1, out=of_run)
-                ratings_by_query[number] = ratings
-            return ratings_by_query
+            rows = known.layout.rows[number]
+            ratings = known.ratings(number)[rows[:, None], ranked.columns[number]]
+            for of_run in np.split(ratings, ranked.cuts[number], axis=1):
+                np.maximum.accumulate(of_run, axis=1, out=of_run)
+            return ratings
 
-        def find_shares(numbers: Sequence[int]) -> dict[int, Array]:
-            shares_by_query = {}
-            for number in numbers:
-                weights = weights_that_count(asked[number], base.policy.weighted)
-                shares = covered_shares(bests[number] >= base.min_rating, weights)
-                shares_by_query[number] = np.append(0.0, shares)[ranked.seen[number]]
-            return shares_by_query
+        def find_shares(number: int) -> Array:
+            weights = weights_that_count(asked[number], base.policy.weighted)
+            shares = covered_shares(bests[number] >= base.min_rating, weights)
+            return np.append(0.0, shares)[ranked.seen[number]]
 
         of_grader, same = (*base.rated, base.version, max_k), (known.layout, ranked)
-        bests = by_query(project, ("best ratings", *of_grader), answering, best_ratings, same)
-        key = ("coverage", *of_grader, base.policy.weighted, base.min_rating)
-        parts = by_query(project, key, answering, find_shares, same)
+        bests = by_query(
+            project,
+            ("best ratings", *of_grader),
+            answering,
+            lambda numbers: {number: best_ratings(number) for number in numbers},
+            same,
+        )
+        parts = by_query(
+            project,
+            ("coverage", *of_grader, base.policy.weighted, base.min_rating),
+            answering,
+            lambda numbers: {number: find_shares(number) for number in numbers},
+            same,
+        )
         runs = dict(project.rows("SELECT run_key, name FROM runs ORDER BY name"))
         queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
         by_run: dict[str, dict[str, Array]] = {name: {} for name in runs.values()}

@@ -407,21 +407,22 @@ def pooled_labels(project: Project, base: Basis) -> PooledLabels:
     pool, known, policy = pooled_passages(project), rating_matrices(project, base), base.policy
     columns = _pool_columns(project, base, known.layout)
 
-    def make(numbers: Sequence[int]) -> dict[int, list[NDArray[Any] | int]]:
-        found = {}
-        for number, (ratings, given) in zip(
-            numbers, _query_ratings(known, columns, numbers), strict=True
-        ):
-            counts: list[NDArray[Any] | int] = []
-            for asked in (given > 0, given < 0):
-                usable = (ratings[:, asked] != MISSING).sum(axis=1, dtype=np.int32)
-                counts += [usable, int(asked.sum())]
-            weights = weights_that_count(given, policy.weighted)
-            found[number] = [labels_of(ratings, weights, policy.rule), *counts]
-        return found
+    def label_query(number: int) -> list[NDArray[Any] | int]:
+        ratings, given = _query_ratings(known, columns, number)
+        counts: list[NDArray[Any] | int] = []
+        for asked in (given > 0, given < 0):
+            usable = (ratings[:, asked] != MISSING).sum(axis=1, dtype=np.int32)
+            counts += [usable, int(asked.sum())]
+        weights = weights_that_count(given, policy.weighted)
+        return [labels_of(ratings, weights, policy.rule), *counts]
 
-    key = ("labels", *base.rated, base.version, policy.label, policy.weighted)
-    parts = by_query(project, key, dict(enumerate(known.marks)), make, (pool, known.layout))
+    parts = by_query(
+        project,
+        ("labels", *base.rated, base.version, policy.label, policy.weighted),
+        dict(enumerate(known.marks)),
+        lambda numbers: {number: label_query(number) for number in numbers},
+        (pool, known.layout),
+    )
     size = len(pool)
     labels, counts = np.full(size, MISSING, np.int8), np.zeros((4, size), np.int32)
     arrays = [np.zeros(size, bool), labels, *counts]
@@ -459,19 +460,16 @@ def pooled_ratings(
     """
     known = rating_matrices(project, base)
     columns = _pool_columns(project, base, known.layout)
-    for (own, _), (ratings, weights) in zip(
-        columns, _query_ratings(known, columns, range(len(columns))), strict=True
-    ):
-        yield own, ratings, weights
+    for number, (own, _) in enumerate(columns):
+        yield own, *_query_ratings(known, columns, number)
 
 
 def _query_ratings(
-    known: Matrices, columns: Columns, numbers: Iterable[int]
-) -> Iterator[tuple[Ratings, NDArray[np.float64]]]:
-    """Yield the ratings of the passages of some queries, p x r, and their r weights."""
-    for number in numbers:
-        ratings = known.ratings(number)[known.layout.rows[number]]
-        yield ratings.T[columns[number][1]], known.layout.weights[number]
+    known: Matrices, columns: Columns, number: int
+) -> tuple[Ratings, NDArray[np.float64]]:
+    """Return the ratings of the passages of a query, p x r, and their r weights."""
+    ratings = known.ratings(number)[known.layout.rows[number]]
+    return ratings.T[columns[number][1]], known.layout.weights[number]
 
 
 @cached(cache.LABELS)
@@ -482,25 +480,25 @@ def label_qrels(project: Project, base: Basis) -> Qrels:
     starts = np.flatnonzero(np.diff(query, prepend=-1))
     cuts = list(pairwise([*starts.tolist(), len(query)]))
 
-    def make(numbers: Sequence[int]) -> dict[int, tuple[str, dict[str, int]]]:
-        qrels = {}
-        for number in numbers:
-            start, end = cuts[number]
-            own = values[start:end] != MISSING
-            passages = compress(pool["passage_id"][start:end].to_pylist(), own.tolist())
-            query_id = pool["query_id"][start].as_py()
-            qrels[number] = (
-                query_id,
-                dict(zip(passages, values[start:end][own].tolist(), strict=True)),
-            )
-        return qrels
+    def read_labels(number: int) -> tuple[str, dict[str, int]]:
+        start, end = cuts[number]
+        own = values[start:end] != MISSING
+        passages = compress(pool["passage_id"][start:end].to_pylist(), own.tolist())
+        labels = dict(zip(passages, values[start:end][own].tolist(), strict=True))
+        return pool["query_id"][start].as_py(), labels
 
     marks = {number: values[start:end].tobytes() for number, (start, end) in enumerate(cuts)}
     # Most passages have the same label in two bank versions, so the key does not include the
     # version.
     key = ("qrels", *base.rated, base.policy.label, base.policy.weighted)
-    parts = by_query(project, key, marks, make, (pool,)).values()
-    return {query_id: labelled for query_id, labelled in parts if labelled}
+    parts = by_query(
+        project,
+        key,
+        marks,
+        lambda numbers: {number: read_labels(number) for number in numbers},
+        (pool,),
+    )
+    return {query_id: labelled for query_id, labelled in parts.values() if labelled}
 
 
 def from_answers(
@@ -529,22 +527,17 @@ def from_answers(
         if len(own)
     }
 
-    def find_answers(query_ids: Sequence[str]) -> dict[str, Answers]:
-        numbers = [number_of[query_id] for query_id in query_ids]
-        answers_by_query = {}
-        for query_id, number, (ratings, given) in zip(
-            query_ids, numbers, _query_ratings(known, columns, numbers), strict=True
-        ):
-            passages = pool["passage_id"].take(pa.array(columns[number][0])).to_pylist()
-            # A question of weight 0 or less is not an intent.
-            if (
-                known_here := answers_of(passages, ratings[:, given > 0], base.min_rating)
-            ) is not None:
-                answers_by_query[query_id] = known_here
-        return answers_by_query
+    def find_answers(query_id: str) -> Answers | None:
+        number = number_of[query_id]
+        ratings, given = _query_ratings(known, columns, number)
+        passages = pool["passage_id"].take(pa.array(columns[number][0])).to_pylist()
+        # A question of weight 0 or less is not an intent.
+        return answers_of(passages, ratings[:, given > 0], base.min_rating)
 
     def make_parts(query_ids: Sequence[str]) -> dict[str, T | None]:
-        return dict.fromkeys(query_ids) | dict(make(find_answers(query_ids)))
+        found = {query_id: find_answers(query_id) for query_id in query_ids}
+        answers = {query_id: one for query_id, one in found.items() if one is not None}
+        return dict.fromkeys(query_ids) | dict(make(answers))
 
     marks = {query_id: known.marks[number] for query_id, number in number_of.items()}
     named = ("answers", key, *base.rated, base.version, base.min_rating)
