@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -74,8 +73,8 @@ def grading_progress(project: Project, base: Basis) -> Progress:
     """Return the progress of grading the pairs behind the labels of a policy; cached until any of
     it changes.
     """
-    pooled, pool = pooled_labels(project, base), pooled_passages(project)
-    query, textless = array_of(pool["query_key"]), array_of(pool["text_key"]) == MISSING
+    pooled = pooled_labels(project, base)
+    textless = array_of(pooled_passages(project)["text_key"]) == MISSING
     overridden = stale = 0
     if base.overridden:
         overridden = project.value(
@@ -92,9 +91,6 @@ def grading_progress(project: Project, base: Basis) -> Progress:
             {"version": base.version},
         )
     open_pairs = ungraded_pairs(project, base)
-    starts = np.flatnonzero(np.diff(query, prepend=-1))
-    query_ids = [pool["query_id"][row].as_py() for row in starts.tolist()]
-    open_of = np.add.reduceat(open_pairs, starts, dtype=np.int64) if len(starts) else starts
     labelled = pooled.labels != MISSING
     values, counts = np.unique(pooled.labels[labelled], return_counts=True)
     needed, usable = label_pairs(project, base)
@@ -109,12 +105,19 @@ def grading_progress(project: Project, base: Basis) -> Progress:
         overridden=overridden,
         stale_overrides=stale,
         partial_labels=int((labelled & (pooled.usable < pooled.needed)).sum()),
-        ungraded_of={
-            query_id: n for query_id, n in zip(query_ids, open_of.tolist(), strict=True) if n > 0
-        },
+        ungraded_of=_sum_by_query(project, open_pairs),
         labels=dict(zip(values[::-1].tolist(), counts[::-1].tolist(), strict=True))
         | {None: int((pooled.here & ~labelled).sum())},
     )
+
+
+def _sum_by_query(project: Project, counts: NDArray[np.int32]) -> dict[str, int]:
+    """Return sums of counts of the pooled passages by query id, for sums above 0, in pool order."""
+    pool = pooled_passages(project)
+    starts = np.flatnonzero(np.diff(array_of(pool["query_key"]), prepend=-1))
+    sums = np.add.reduceat(counts, starts, dtype=np.int64) if len(starts) else starts
+    query_ids = [pool["query_id"][row].as_py() for row in starts.tolist()]
+    return {query_id: n for query_id, n in zip(query_ids, sums.tolist(), strict=True) if n > 0}
 
 
 @cached(cache.LABELS)
@@ -125,24 +128,30 @@ def ungraded_pairs(project: Project, base: Basis, with_avoided: bool = False) ->
     Args:
         with_avoided: whether to count the pairs of "avoid" questions too.
     """
-    found, pool = pooled_labels(project, base), pooled_passages(project)
+    found = pooled_labels(project, base)
     open_pairs, questions = found.needed - found.usable, "weight > 0"
     if with_avoided:
         open_pairs, questions = (
             open_pairs + found.needed_avoided - found.usable_avoided,
             "weight <> 0",
         )
-    open_pairs[array_of(pool["text_key"]) == MISSING] = 0
-    failed = project.rows(
-        f"SELECT query_id, passage_id FROM ({failed_pairs(base, questions)})"
-        " JOIN queries USING (query_key) JOIN passages USING (passage_key)",
+    open_pairs[array_of(pooled_passages(project)["text_key"]) == MISSING] = 0
+    return open_pairs - _count_in_pool(project, base, failed_pairs(base, questions))
+
+
+def _count_in_pool(project: Project, base: Basis, pairs: str) -> NDArray[np.int32]:
+    """Return the number of pairs of each pooled passage, in the order of `pooled_passages`.
+
+    Args:
+        pairs: SQL for the pairs over the parameters of `base`, with query_key and passage_key.
+    """
+    counted = project.table(
+        "SELECT coalesce(n, 0)::INTEGER AS n FROM pool LEFT JOIN (SELECT query_key, passage_key,"
+        f" count(*) AS n FROM ({pairs}) GROUP BY ALL) USING (query_key, passage_key)"
+        " ORDER BY query_key, position",
         base.parameters,
     )
-    if failed:
-        counts = Counter(failed)
-        pairs = zip(pool["query_id"].to_pylist(), pool["passage_id"].to_pylist(), strict=True)
-        open_pairs -= np.fromiter((counts[pair] for pair in pairs), np.int32, len(pool))
-    return open_pairs
+    return array_of(counted["n"])
 
 
 def failed_pairs(base: Basis, questions: str = "weight > 0") -> str:
@@ -251,7 +260,6 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
 
     def compute() -> dict[str, Any]:
         labels, open_pairs = pooled_labels(project, base), ungraded_pairs(project, base, avoided)
-        query_ids = pooled_passages(project)["query_id"].to_pylist()
         seen = seen_by(project, depth) & (labels.needed > 0)
         needed, usable = labels.needed[seen], labels.usable[seen]
         if avoided:
@@ -259,14 +267,10 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
                 needed + labels.needed_avoided[seen],
                 usable + labels.usable_avoided[seen],
             )
-        left = np.flatnonzero(seen & (open_pairs > 0))
-        ungraded: dict[str, int] = {}
-        for row, n in zip(left.tolist(), open_pairs[left].tolist(), strict=True):
-            ungraded[query_ids[row]] = ungraded.get(query_ids[row], 0) + n
         return {
             "needed": int(needed.sum(dtype=np.int64)),
             "usable": int(usable.sum(dtype=np.int64)),
-            "ungraded": ungraded,
+            "ungraded": _sum_by_query(project, np.where(seen, open_pairs, 0)),
             "imported": bool(project.value(f"SELECT {IMPORTED_SQL}", {"grader": base.grader.key})),
         }
 
@@ -349,18 +353,13 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
         "label": pa.array(label, mask=label == MISSING),
         "given": pa.array(given),
         "rated": pa.array(rated),
-        "failed": pa.array(
-            _counts_in_pool(
-                pool,
-                project.table(_counted_sql(failed_pairs(base, "true")), base.parameters),
-            )
-        ),
+        "failed": pa.array(_count_in_pool(project, base, failed_pairs(base, "true"))),
         "needed": pa.array(needed),
         "overridden": pa.array(
-            _counts_in_pool(pool, project.table(_counted_sql(_OVERRIDDEN), base.parameters)) > 0
-        )
-        if base.overridden
-        else pa.array(np.zeros(len(pool), bool)),
+            _count_in_pool(project, base, _OVERRIDDEN) > 0
+            if base.overridden
+            else np.zeros(len(pool), bool)
+        ),
     }
     return pa.table(dict(zip(pool.column_names, pool.columns, strict=True)) | columns)
 
@@ -371,19 +370,3 @@ _OVERRIDDEN = (
     " JOIN (SELECT question_key, text_key FROM bank_at($version)) r"
     " ON r.question_key = questions.question_key AND r.text_key = o.question_text_key"
 )
-
-
-def _counted_sql(pairs: str) -> str:
-    return f"SELECT query_key, passage_key, count(*)::INTEGER AS n FROM ({pairs}) GROUP BY ALL"
-
-
-def _counts_in_pool(pool: pa.Table, counted: pa.Table) -> NDArray[np.int32]:
-    """Return counts of passages in the order of the pool; 0 for passages without a count."""
-    known, wanted = (
-        (array_of(table["query_key"]).astype(np.int64) << 32) + array_of(table["passage_key"])
-        for table in (pool, counted)
-    )
-    order = np.argsort(known)
-    counts = np.zeros(len(pool), np.int32)
-    counts[order[np.searchsorted(known, wanted, sorter=order)]] = array_of(counted["n"])
-    return counts
