@@ -105,7 +105,7 @@ def _by_workbench(path: Path) -> Means:
     list_labels(project, base)
     shares = coverage_scores(project, base)
     scores = score_runs(ranking_scores(project), list(MEASURES), label_qrels(project, base), base.min_rating)
-    means = {name: {run: statistics.mean(by[name].values()) for run, by in scores.items()} for name in MEASURES}
+    means = {name: {run: statistics.mean(by.values()) for run, by in scores[name].items()} for name in MEASURES}
     means["coverage"] = {run: statistics.mean(by.values()) for run, by in shares.items()}
     project.close()
     return means

@@ -69,6 +69,7 @@ from ._leaderboard import (
     queries_with_ungraded as queries_with_ungraded,
 )
 from ._leaderboard_making import (
+    ScoresByMeasure as ScoresByMeasure,
     board_without_lengths as board_without_lengths,
     judged_scores as judged_scores,
     label_board as label_board,

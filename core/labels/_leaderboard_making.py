@@ -43,29 +43,32 @@ from ._labels import from_answers, label_pairs, label_qrels
 from ._leaderboard import Leaderboard, System, order_systems
 from ._policy import DEFAULT_POLICY, Policy
 
+ScoresByMeasure = dict[str, Scores]
+"""Score by query by run by measure."""
+
 
 def score_runs(
     runs: Runs, measures: Sequence[str], qrels: Qrels, threshold: int
-) -> dict[str, dict[str, dict[str, float]]]:
+) -> ScoresByMeasure:
     """Return the scores of runs by several measures on qrels.
 
     Args:
         runs: as `ranking_scores` returns them.
+        measures: standard names of measures of labels.
         threshold: the value from which a passage is relevant in binary measures.
 
     Returns:
-        Score by query by measure by run; queries that a run skipped are absent.
+        Score by query by run by measure; queries that a run skipped are absent.
 
     Raises:
         InputError: a measure is unknown.
     """
     evaluator = make_evaluator(measures, qrels, threshold)
-    return {run: evaluator(ranking) for run, ranking in runs.items()}
+    found = {run: evaluator(ranking) for run, ranking in runs.items()}
+    return {name: {run: scores[name] for run, scores in found.items()} for name in measures}
 
 
-def label_scores(
-    project: Project, base: Basis, measures: Sequence[str]
-) -> dict[str, dict[str, dict[str, float]]]:
+def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> ScoresByMeasure:
     """Return the scores of all runs on the labels. After a change, only queries with changed labels
     are scored again.
 
@@ -90,27 +93,26 @@ def label_scores(
         )
         return {
             query: np.array(
-                [[scored[run][name][query] for name in names] for run in answering.get(query, ())]
+                [[scored[name][run][query] for run in answering.get(query, ())] for name in names]
             )
             for query in queries
         }
 
     # Labels are not changed once they are made; unchanged labels are the same object.
     marks = {query: _IdentityKey(labels) for query, labels in qrels.items()}
-    key = ("scores", names, *base.rated, base.policy.label, base.policy.weighted, base.min_rating)
-    scores_by_run: dict[str, dict[str, dict[str, float]]] = {
-        run: {name: {} for name in names} for run in runs
-    }
+    threshold = _threshold_of(names, base.min_rating)
+    key = ("scores", names, *base.rated, base.policy.label, base.policy.weighted, threshold)
+    by_measure: ScoresByMeasure = {name: {run: {} for run in runs} for name in names}
     for query, scores in by_query(project, key, marks, score_queries, (runs,)).items():
-        for run, of_run in zip(answering.get(query, ()), scores.tolist(), strict=True):
-            for name, score in zip(names, of_run, strict=True):
-                scores_by_run[run][name][query] = score
-    return scores_by_run
+        for by_run, of_measure in zip(by_measure.values(), scores.tolist(), strict=True):
+            for run, score in zip(answering.get(query, ()), of_measure, strict=True):
+                by_run[run][query] = score
+    return by_measure
 
 
 def judged_scores(
     project: Project, source: str, measures: Sequence[str], min_judgment: int
-) -> dict[str, dict[str, dict[str, float]]]:
+) -> ScoresByMeasure:
     """Return the scores of all runs on judgments. They stay cached while people rate questions.
 
     Args:
@@ -121,12 +123,18 @@ def judged_scores(
     Returns, raises: as `score_runs`.
     """
     return project.cached(
-        ("judged", source, tuple(measures), min_judgment),
+        ("judged", source, tuple(measures), _threshold_of(measures, min_judgment)),
         lambda: score_runs(
             ranking_scores(project), measures, source_judgments(project, source), min_judgment
         ),
         cache.COLLECTION | cache.JUDGMENTS,
     )
+
+
+def _threshold_of(measures: Sequence[str], threshold: int) -> int | None:
+    """Return a threshold of relevance for a cache key; None if no measure depends on it."""
+    is_binary = any(parse_measure(name).family.binary for name in measures)
+    return threshold if is_binary else None
 
 
 class _IdentityKey:
@@ -278,14 +286,14 @@ def _from_source(
         )
     name = wanted.name
     qrels = source_judgments(project, source)
-    per_query = _per_query(judged_scores(project, source, [name], policy.min_judgment), name)
+    per_query = judged_scores(project, source, [name], policy.min_judgment)[name]
     return Leaderboard(
         name, source, policy, order_systems(per_query, list(qrels), policy), per_query, list(qrels)
     )
 
 
 def _by_labels(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
-    scores = _per_query(label_scores(project, base, [measure.name]), measure.name)
+    scores = label_scores(project, base, [measure.name])[measure.name]
     return scores, without_answered_by_topic(project, label_qrels(project, base))
 
 
@@ -403,13 +411,9 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
     name, queries = wanted.name, without_answered_by_topic(project, qrels)
     base = basis(project, policy)
     policy, pairs = base.policy, pairs_needed(project, base, wanted)
-    scores = _per_query(score_runs(ranking_scores(project), [name], qrels, base.min_rating), name)
+    scores = score_runs(ranking_scores(project), [name], qrels, base.min_rating)[name]
     systems = order_systems(scores, queries, policy)
     return Leaderboard(name, "exam", policy, systems, scores, queries, **pairs)
-
-
-def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure: str) -> Scores:
-    return {run: dict(by_measure.get(measure, {})) for run, by_measure in scores.items()}
 
 
 def _imported_board(project: Project, name: str, measure: str, policy: Policy) -> Leaderboard:

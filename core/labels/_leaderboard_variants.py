@@ -220,8 +220,7 @@ def _exam_scores(
         scores = {run: evaluate(ranking) for run, ranking in runs.items()}
         return scores, {topic: query for topic, query in topics.items() if topic in intents}
     qrels = topic_labels(project, base)
-    found = score_runs(runs, [measure.name], qrels, base.min_rating)
-    scores = {run: by_measure.get(measure.name, {}) for run, by_measure in found.items()}
+    scores = score_runs(runs, [measure.name], qrels, base.min_rating)[measure.name]
     return scores, {topic: query for topic, query in topics.items() if topic in qrels}
 
 

@@ -290,8 +290,7 @@ def query_scores(
     if not labels:
         return None
     runs = {run: {query_id: scores} for run, scores in answered.items()}
-    scored_runs = score_runs(runs, [wanted.name], {query_id: labels}, base.min_rating)
-    by_run = {run: by_measure[wanted.name] for run, by_measure in scored_runs.items()}
+    by_run = score_runs(runs, [wanted.name], {query_id: labels}, base.min_rating)[wanted.name]
     return {run: scores[query_id] for run, scores in by_run.items() if query_id in scores}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from ..labels import (
     Policy,
     Queries,
     QueryChoice,
+    ScoresByMeasure,
     basis,
     board_without_lengths,
     compare_boards,
@@ -31,7 +32,6 @@ from ..labels import (
 )
 from ..measures import Correlation, bootstrap_intervals, parse_measure
 from ..records import (
-    Qrels,
     find_source,
     imported_leaderboards,
     judgment_sources,
@@ -39,9 +39,6 @@ from ..records import (
     source_judgments,
 )
 from ..store import Project, as_act
-
-BatchScores = dict[str, dict[str, dict[str, float]]]
-"""Score by query by measure by run."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +151,7 @@ def row_name(project: Project, row: Row) -> tuple[str, int | None]:
     ) else row.policy.min_judgment
 
 
-def row_boards(
-    project: Project, row: Row, measures: Sequence[str], memo: dict[Hashable, BatchScores]
-) -> dict[str, Leaderboard | str]:
+def row_boards(project: Project, row: Row, measures: Sequence[str]) -> dict[str, Leaderboard | str]:
     """Return, by measure, a row's leaderboard, or a sentence that says why it cannot be made.
 
     The leaderboards equal those of `labels.leaderboard` without lengths, but all measures of the
@@ -164,7 +159,6 @@ def row_boards(
 
     Args:
         measures: standard names of measures.
-        memo: cache of scores that do not depend on the min rating, shared by the rows of a table.
 
     Raises:
         InputError: the grader, version or source is unknown.
@@ -175,43 +169,32 @@ def row_boards(
         return dict.fromkeys(
             measures, leaderboard(project, imported[row.source], row.source, policy)
         )
-    qrels: Qrels
     if exam:
         base = basis(project, policy)
         if not label_pairs(project, base)[1]:
             return dict.fromkeys(measures, "No pooled passage has been graded yet.")
-        qrels, threshold = label_qrels(project, base), base.min_rating
-        key: Hashable = base.key
+        queries = without_answered_by_topic(project, label_qrels(project, base))
     else:
-        qrels, threshold, key = (
-            source_judgments(project, row.source),
-            policy.min_judgment,
-            row.source,
-        )
+        queries = list(source_judgments(project, row.source))
     boards_by_measure: dict[str, Leaderboard | str] = {}
-    trec = list(
-        dict.fromkeys(measure for measure in measures if parse_measure(measure).takes_judgments)
+    parsed = {measure: parse_measure(measure) for measure in measures}
+    # The scores by measures that are not binary stay cached for all min ratings.
+    batches = group_pairs(
+        (measure.family.binary, name) for name, measure in parsed.items() if measure.takes_judgments
     )
-    scores: BatchScores = {}
-    for binary in (False, True):
-        batch = tuple(name for name in trec if parse_measure(name).family.binary is binary)
-        place = (key, batch, threshold if binary else None)
-        if batch and place not in memo:
-            memo[place] = (
-                label_scores(project, base, batch)
-                if exam
-                else judged_scores(project, row.source, batch, threshold)
-            )
-        for run, by_measure in memo.get(place, {}).items():
-            scores.setdefault(run, {}).update(by_measure)
-    for measure in measures:
-        if measure in trec:
-            per_query = {run: by_measure[measure] for run, by_measure in scores.items()}
-            queries = without_answered_by_topic(project, qrels) if exam else list(qrels)
-            systems = order_systems(per_query, queries, policy)
-            pairs = pairs_needed(project, base, parse_measure(measure)) if exam else {}
+    scores: ScoresByMeasure = {}
+    for batch in batches.values():
+        scores |= (
+            label_scores(project, base, batch)
+            if exam
+            else judged_scores(project, row.source, batch, policy.min_judgment)
+        )
+    for measure, wanted in parsed.items():
+        if measure in scores:
+            systems = order_systems(scores[measure], queries, policy)
+            pairs = pairs_needed(project, base, wanted) if exam else {}
             boards_by_measure[measure] = Leaderboard(
-                measure, row.source, policy, systems, per_query, queries, **pairs
+                measure, row.source, policy, systems, scores[measure], queries, **pairs
             )
         elif exam:
             # Lengths of texts take long, and no correlation needs them.
@@ -432,21 +415,19 @@ def meta_table(
     )
 
     def compute() -> MetaTable:
-        memo: dict[Hashable, BatchScores] = {}
         wanted = list(dict.fromkeys(column.measure for column in columns))
         boards_against = {
             name: row_boards(
                 project,
                 Row(name, official),
                 [c.against_measure for c in columns if c.against == name],
-                memo,
             )
             for name in dict.fromkeys(column.against for column in columns)
         }
         drawn: list[TableRow] = []
         apart: list[TableRow] = []
         for row in rows:
-            row_board = row_boards(project, row, wanted, memo)
+            row_board = row_boards(project, row, wanted)
             cells = []
             for column in columns:
                 board = row_board[column.measure]
@@ -501,9 +482,9 @@ def cell_comparison(
     Raises:
         InputError: the row or the column has no leaderboard.
     """
-    board = row_boards(project, row, [column.measure], {})[column.measure]
+    board = row_boards(project, row, [column.measure])[column.measure]
     against = Row(column.against, official)
-    other = row_boards(project, against, [column.against_measure], {})[column.against_measure]
+    other = row_boards(project, against, [column.against_measure])[column.against_measure]
     if isinstance(board, str) or isinstance(other, str):
         raise InputError(
             "measure-without-correlation", f"{board if isinstance(board, str) else other}"

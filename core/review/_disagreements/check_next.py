@@ -328,13 +328,14 @@ class _Scorer:
         qrels = {str(at): {**values, passage: value} for at, (passage, value) in enumerate(changes)}
         answered = {run: scores for run in self._runs if (scores := self._top(run, query_id))}
         variants = {run: dict.fromkeys(qrels, scores) for run, scores in answered.items()}
-        scored = score_runs(variants, [self._board.measure], qrels, self._threshold)
+        measure = self._board.measure
+        scored = score_runs(variants, [measure], qrels, self._threshold)[measure]
         outcomes = []
         for variant in qrels:
             delta = np.zeros(len(self._runs))
             for at, run in enumerate(self._runs):
                 if run in answered and query_id in self._board.per_query[run]:
-                    now = scored[run][self._board.measure][variant]
+                    now = scored[run][variant]
                     delta[at] = (now - self._board.per_query[run][query_id]) / self._queries[at]
             before, after = (order_signs(means) for means in (self._means, self._means + delta))
             swaps = int((before * after < 0).sum()) // 2
