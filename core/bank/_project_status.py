@@ -120,6 +120,10 @@ def lacks_passages(counts: dict[str, int]) -> bool:
     return not counts["pooled passages"] and not counts["items"] and not counts["students"]
 
 
+_Steps = tuple[tuple[object, str, str], ...]
+"""Whether a step applies, its sentence and its screen; the first step that applies is next."""
+
+
 def next_step(
     counts: dict[str, int],
     ungraded: int = 0,
@@ -136,9 +140,18 @@ def next_step(
         stale: number of overrides whose question was reworded later.
         asked: noun for the input of the grader: "query" for a direct grader.
     """
-    if counts["exams"] and counts["exams"] == counts["queries"]:
-        return _next_of_exam(counts, unsaved)
-    for open_now, sentence, screen in (
+    save = f"Check the effect of your {how_many(unsaved, 'unsaved changes')}, then save."
+    of_exams: _Steps = (
+        (unsaved, save, "question_bank"),
+        (
+            not counts["students"],
+            "Add examinees. Some of them, such as chance, need no model.",
+            "students",
+        ),
+        (not counts["answers of students"], "Run the exam with the examinees.", "students"),
+        (True, "Review the statistics of the items.", "items"),
+    )
+    of_passages: _Steps = (
         (
             not counts["queries"],
             "Import queries to begin (JSON map, TSV, JSONL or a graded file).",
@@ -160,29 +173,15 @@ def next_step(
             "grading",
         ),
         (ungraded, f"Grade the ungraded {asked}–passage pairs ({ungraded:,}).", "grading"),
-        (unsaved, _unsaved_hint(unsaved), "question_bank"),
+        (unsaved, save, "question_bank"),
         (
             stale,
             f"Confirm or withdraw {how_many(stale, 'stale overrides')} on reworded questions.",
             "passages",
         ),
         (not counts["runs"], "Import runs to see a leaderboard.", "home"),
-    ):
-        if open_now:
-            return NextStep(sentence, screen)
-    return NextStep("Compare your leaderboard with the official one.", "leaderboard")
-
-
-def _next_of_exam(counts: dict[str, int], unsaved: int) -> NextStep:
-    """Return the next step of a project that has only exams."""
-    if unsaved:
-        return NextStep(_unsaved_hint(unsaved), "question_bank")
-    if not counts["students"]:
-        return NextStep("Add examinees. Some of them, such as chance, need no model.", "students")
-    if not counts["answers of students"]:
-        return NextStep("Run the exam with the examinees.", "students")
-    return NextStep("Review the statistics of the items.", "items")
-
-
-def _unsaved_hint(number: int) -> str:
-    return f"Check the effect of your {how_many(number, 'unsaved changes')}, then save."
+        (True, "Compare your leaderboard with the official one.", "leaderboard"),
+    )
+    only_exams = counts["exams"] and counts["exams"] == counts["queries"]
+    steps = of_exams if only_exams else of_passages
+    return next(NextStep(sentence, screen) for applies, sentence, screen in steps if applies)
