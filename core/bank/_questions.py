@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_rules, unknown_name
 from ..grouping import group_pairs
 from ..records import add_seals, hidden_questions, open_seals, readable_versions, sealed_questions
 from ..store import Cursor, Project, as_act, cache, cached, log_action, put_setting, read_setting
@@ -286,14 +286,20 @@ def seal_questions(
         InputError: questions are sealed already, the number is too small, or no query has enough
             questions.
     """
-    if per_query < LEAST:
-        raise InputError(
-            "too-few-seals", f"Cannot seal {per_query} per query.", f"Seal at least {LEAST}."
-        )
-    if sealed_questions(project):
-        raise InputError(
-            "already-sealed", "Questions are already sealed.", "Open them first: exam bank open"
-        )
+    check_rules(
+        (
+            per_query < LEAST,
+            InputError(
+                "too-few-seals", f"Cannot seal {per_query} per query.", f"Seal at least {LEAST}."
+            ),
+        ),
+        (
+            bool(sealed_questions(project)),
+            InputError(
+                "already-sealed", "Questions are already sealed.", "Open them first: exam bank open"
+            ),
+        ),
+    )
     seed = secrets.randbelow(2**31) if seed is None else seed
     by_query = group_pairs(
         (question.query_id, question.question_id)

@@ -14,7 +14,14 @@ from typing import Any
 
 from .. import graders
 from ..choices import GRADER_KINDS
-from ..errors import GradingError, InputError, check_known, check_not_empty, unknown_name
+from ..errors import (
+    GradingError,
+    InputError,
+    check_known,
+    check_not_empty,
+    check_rules,
+    unknown_name,
+)
 from ..store import Project, as_name, log_action, put_setting, read_setting
 from ..text import free_name
 from ..types import GraderSpec
@@ -115,6 +122,38 @@ def _as_kept(price: graders.Price) -> list[float | None]:
     return kept
 
 
+def _check_price(price: graders.Price) -> None:
+    check_rules(
+        (
+            not all(
+                math.isfinite(amount) and amount >= 0 for amount in (price.input, price.output)
+            ),
+            InputError(
+                "invalid-price",
+                f"Invalid prices {price.input} and {price.output}.",
+                "Use amounts per million tokens, 0 or higher.",
+            ),
+        ),
+        (
+            price.cached is not None and not 0 <= price.cached <= price.input,
+            InputError(
+                "invalid-price",
+                f"Invalid price {price.cached} for cached tokens.",
+                f"Use an amount from 0 to {price.input}, the price of other input tokens.",
+            ),
+        ),
+        (
+            not 0 <= price.batch <= 1,
+            InputError(
+                "invalid-price",
+                f"Invalid batch share {price.batch}.",
+                "Use a number from 0 to 1: the share of the normal price that a call in a batch"
+                " costs.",
+            ),
+        ),
+    )
+
+
 def set_price(project: Project, model: str, price: graders.Price | None, author: str) -> None:
     """Set the price of a model; None removes it.
 
@@ -127,28 +166,9 @@ def set_price(project: Project, model: str, price: graders.Price | None, author:
         "Use the model's name exactly as its grader has it.",
         model.strip(),
     )
-    if price and not all(
-        math.isfinite(amount) and amount >= 0 for amount in (price.input, price.output)
-    ):
-        raise InputError(
-            "invalid-price",
-            f"Invalid prices {price.input} and {price.output}.",
-            "Use amounts per million tokens, 0 or higher.",
-        )
-    if price and price.cached is not None and not 0 <= price.cached <= price.input:
-        raise InputError(
-            "invalid-price",
-            f"Invalid price {price.cached} for cached tokens.",
-            f"Use an amount from 0 to {price.input}, the price of other input tokens.",
-        )
-    if price and not 0 <= price.batch <= 1:
-        raise InputError(
-            "invalid-price",
-            f"Invalid batch share {price.batch}.",
-            "Use a number from 0 to 1: the share of the normal price that a call in a batch costs.",
-        )
     known = {name: _as_kept(one) for name, one in model_prices(project).items() if name != model}
     if price is not None:
+        _check_price(price)
         known[model] = _as_kept(price)
     with project.transaction() as cursor:
         put_setting(cursor, _SETTING, json.dumps(known, sort_keys=True))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..bank import StoredGrader, bank_for, find_grader, question_text_key, stored_graders
-from ..errors import InputError, check_in_range
+from ..errors import InputError, check_in_range, check_rules
 from ..grouping import group_pairs
 from ..measures import SUPPORT_RECALL, SUPPORTED_COVER, CrossTable, Measure, cross_table
 from ..records import run_lengths, visible_rows
@@ -415,14 +415,24 @@ def set_support(
             "See exam support list.",
         )
     query_id, sentence, cited_key, known = rows[0]
-    if cited_key is None:
-        raise InputError(
-            "no-text", f"Passage '{cited_id}' has no text.", "Import texts: exam import passages."
-        )
-    if value is None and known is None:
-        raise InputError(
-            "no-value-to-remove", f"You have no value for '{cited_id}'.", "See exam support list."
-        )
+    check_rules(
+        (
+            cited_key is None,
+            InputError(
+                "no-text",
+                f"Passage '{cited_id}' has no text.",
+                "Import texts: exam import passages.",
+            ),
+        ),
+        (
+            value is None and known is None,
+            InputError(
+                "no-value-to-remove",
+                f"You have no value for '{cited_id}'.",
+                "See exam support list.",
+            ),
+        ),
+    )
     with project.transaction(act="override ratings", queries=[query_id], author=author) as cursor:
         cursor.execute(
             "INSERT INTO support_values VALUES (nextval('keys'), ?, ?, ?, ?, ?, now()::TIMESTAMP)",

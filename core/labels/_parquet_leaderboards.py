@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from ..errors import InputError
+from ..errors import InputError, check_rules
 from ..grouping import nest_triples
 from ..measures import make_evaluator, parse_measure
 from ..records import Runs, by_rank
@@ -110,19 +110,25 @@ def leaderboard_of_files(
             measure is not a measure of labels, or the disk is full.
     """
     wanted = parse_measure(measure, policy.cutoff)
-    if policy.rating != Policy.rating:
-        raise InputError(
-            "rating-rule-needs-a-project",
-            "Grades in files have no probabilities, so the rating rule"
-            f" '{policy.rating}' cannot be used.",
-            "Use --rating-rule written.",
-        )
-    if not wanted.takes_judgments:
-        raise InputError(
-            "not-a-label-measure",
-            f"{wanted} is not a measure of labels.",
-            "Use a measure such as nDCG@10 or P@10.",
-        )
+    check_rules(
+        (
+            policy.rating != Policy.rating,
+            InputError(
+                "rating-rule-needs-a-project",
+                "Grades in files have no probabilities, so the rating rule"
+                f" '{policy.rating}' cannot be used.",
+                "Use --rating-rule written.",
+            ),
+        ),
+        (
+            not wanted.takes_judgments,
+            InputError(
+                "not-a-label-measure",
+                f"{wanted} is not a measure of labels.",
+                "Use a measure such as nDCG@10 or P@10.",
+            ),
+        ),
+    )
     with scratch_database(memory, spill) as engine:
         try:
             grades, runs = (
