@@ -219,14 +219,15 @@ def _order_pairs(matched: MatchedValues, order: DisagreementOrder, cell: Cell | 
     return np.asarray(rows[np.argsort(-distance[rows], kind="stable")], np.int64)
 
 
+_IDS = ("query_id", "passage_id", "question_id")
+"""Columns of pairs that identify a case."""
+
+
 def _place_of(matched: MatchedValues, rows: Indices, case: Place) -> int | None:
     pairs = matched.pairs.iloc[rows]
-    here = (pairs["passage_id"] == case[1]).to_numpy(dtype=bool) & (
-        pairs["query_id"] == case[0]
-    ).to_numpy(dtype=bool)
-    if "question_id" in pairs:
-        here &= (pairs["question_id"] == case[2]).to_numpy(dtype=bool)
-    places = np.flatnonzero(here)
+    ids = zip(_IDS, case, strict=True)
+    same = [pairs[name].isin([wanted]).to_numpy(dtype=bool) for name, wanted in ids]
+    places = np.flatnonzero(np.logical_and.reduce(same))
     return int(places[0]) if len(places) else None
 
 
@@ -237,16 +238,13 @@ def _pairs_of_cases(pairs: pd.DataFrame, cases: Collection[Place]) -> Flags:
     # compared one by one.
     likely = np.array(pairs["passage_id"].isin({passage for _, passage, _ in cases}), bool)
     part = pairs[likely]
-    questions = part["question_id"].tolist() if "question_id" in part else [None] * len(part)
-    places = zip(part["query_id"], part["passage_id"], questions, strict=True)
+    places = zip(*(part[name] for name in _IDS), strict=True)
     likely[likely] = [place in cases for place in places]
     return likely
 
 
 def _read_pairs(project: Project, shown: pd.DataFrame) -> list[Pair]:
-    columns = [shown[name].tolist() for name in ("query_id", "passage_id")]
-    columns.append(shown["question_id"].tolist() if "question_id" in shown else [None] * len(shown))
-    columns += [shown[name].tolist() for name in ("left", "right")]
+    columns = [shown[name].tolist() for name in (*_IDS, "left", "right")]
     queries, passages, questions = (
         dict(
             project.rows(

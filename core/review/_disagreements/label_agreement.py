@@ -112,6 +112,11 @@ class Rater:
     threshold: int
     by_itself: bool = False
 
+    @property
+    def with_overrides(self) -> str:
+        """The owner, and whether overrides count."""
+        return f"{self.owner} {'without overrides' if self.by_itself else 'with overrides'}"
+
     def __str__(self) -> str:
         # The default name of a source of judgments is judgments.
         return self.owner if self.owner == f"{self.noun}s" else f"{self.noun}s of {self.owner}"
@@ -123,7 +128,7 @@ class MatchedValues:
 
     Args:
         pairs: a row for each pair that both sides have, in the order of the left side: query_id,
-            passage_id, left, right, and question_id if a side is a person.
+            passage_id, question_id (None unless a side is a person), left, right.
         left_only, right_only: by query id, the number of pairs that only this side has.
     """
 
@@ -192,6 +197,8 @@ def match_sides(project: Project, left: Side, right: Side) -> MatchedValues:
         pairs = left_values.rename(columns={"value": "left"}).merge(
             right_values.rename(columns={"value": "right"}), on=keys
         )
+        if not about_questions:
+            pairs["question_id"] = None
         both = _count_by_query(pairs)[1]
         alone = [
             {q: n - both.get(q, 0) for q, n in counts.items()}
@@ -361,18 +368,9 @@ class Agreement:
         """Short names of the sides: the kinds of their values, such as label and judgment; the
         owners if equal.
         """
-        sides = (self.left, self.right)
-        if self.left.noun != self.right.noun:
-            return (self.left.noun, self.right.noun)
-        if self.left.owner != self.right.owner:
-            return (self.left.owner, self.right.owner)
-        if self.left.by_itself != self.right.by_itself:
-            left_name, right_name = (
-                f"{side.owner} {'without overrides' if side.by_itself else 'with overrides'}"
-                for side in sides
-            )
-            return (left_name, right_name)
-        return ("left", "right")
+        names = ((side.noun, side.owner, side.with_overrides) for side in (self.left, self.right))
+        pairs = [*zip(*names, strict=True), ("left", "right")]
+        return next((left, right) for left, right in pairs if left != right)
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
