@@ -258,15 +258,13 @@ def _try_checks(
     kappa = np.array([abs(grid.kappa[cell] or 0.0) for cell in cells])
     first = np.lexsort((-weight,) if by == "board" else (-weight, -kappa))[:tried]
     by_query = group_pairs((str(pairs["query_id"].iat[rows[at]]), int(at)) for at in first)
-    scorer = _Scorer(project, board, qrels, grid.giving.threshold)
     checks = []
     for query_id, places in by_query.items():
         changed = [
             (str(pairs["passage_id"].iat[rows[at]]), grid.target[cells[at]]) for at in places
         ]
-        for at, (shift, moved, swaps) in zip(
-            places, scorer.effects(query_id, changed), strict=True
-        ):
+        effects = _try_on_board(project, board, qrels, grid.giving.threshold, query_id, changed)
+        for at, (shift, moved, swaps) in zip(places, effects, strict=True):
             cell = cells[at]
             checks.append(
                 Check(
@@ -303,48 +301,44 @@ def _pair_exposure(project: Project, pairs: pd.DataFrame) -> Array:
     return np.asarray(known.reindex(wanted).fillna(0.0), float)
 
 
-class _Scorer:
-    """Scores one query again with single values replaced."""
+def _try_on_board(
+    project: Project,
+    board: Leaderboard,
+    qrels: Qrels,
+    threshold: int,
+    query_id: str,
+    changes: Collection[tuple[str, int]],
+) -> list[tuple[float, int, int]]:
+    """Return (shift, number of moved systems, swaps) for each (passage id, new value) of a query,
+    each tried alone.
+    """
+    values, measure = qrels[query_id], parse_measure(board.measure)
+    # All variants are scored at once, as queries of their own.
+    variants = {str(at): {**values, passage: value} for at, (passage, value) in enumerate(changes)}
+    rankings = ranking_scores(project)
+    runs = {
+        system.run: dict.fromkeys(variants, _top_scores(scores, measure.cutoff))
+        for system in board.systems
+        if (scores := rankings[system.run].get(query_id))
+    }
+    scored = score_runs(runs, [board.measure], variants, threshold)[board.measure]
+    # The change of each system's mean, variants x systems.
+    delta = np.zeros((len(variants), len(board.systems)))
+    for at, system in enumerate(board.systems):
+        if system.run in scored and query_id in board.per_query[system.run]:
+            now = np.array([scored[system.run][variant] for variant in variants])
+            queries = len(board.query_ids) if board.policy.skipped == "zero" else system.queries
+            delta[:, at] = (now - board.per_query[system.run][query_id]) / queries
+    means = np.array([system.score for system in board.systems])
+    before, after = order_signs(means), [order_signs(means + moved) for moved in delta]
+    return [
+        (float(np.abs(moved).sum()), int((moved != 0).sum()), int((before * order < 0).sum()) // 2)
+        for moved, order in zip(delta, after, strict=True)
+    ]
 
-    def __init__(self, project: Project, board: Leaderboard, qrels: Qrels, threshold: int) -> None:
-        self._board, self._qrels, self._threshold = board, qrels, threshold
-        self._runs = [system.run for system in board.systems]
-        self._means = np.array([system.score for system in board.systems])
-        zero = board.policy.skipped == "zero"
-        self._queries = [
-            len(board.query_ids) if zero else system.queries for system in board.systems
-        ]
-        self._rankings = ranking_scores(project)
-        self._cutoff = parse_measure(board.measure).cutoff
 
-    def effects(
-        self, query_id: str, changes: Collection[tuple[str, int]]
-    ) -> list[tuple[float, int, int]]:
-        """Return (shift, number of moved systems, swaps) for each (passage id, new value), each
-        tried alone.
-        """
-        values = self._qrels[query_id]
-        # All variants are scored at once, as queries of their own.
-        qrels = {str(at): {**values, passage: value} for at, (passage, value) in enumerate(changes)}
-        answered = {run: scores for run in self._runs if (scores := self._top(run, query_id))}
-        variants = {run: dict.fromkeys(qrels, scores) for run, scores in answered.items()}
-        measure = self._board.measure
-        scored = score_runs(variants, [measure], qrels, self._threshold)[measure]
-        outcomes = []
-        for variant in qrels:
-            delta = np.zeros(len(self._runs))
-            for at, run in enumerate(self._runs):
-                if run in answered and query_id in self._board.per_query[run]:
-                    now = scored[run][variant]
-                    delta[at] = (now - self._board.per_query[run][query_id]) / self._queries[at]
-            before, after = (order_signs(means) for means in (self._means, self._means + delta))
-            swaps = int((before * after < 0).sum()) // 2
-            outcomes.append((float(np.abs(delta).sum()), int((delta != 0).sum()), swaps))
-        return outcomes
-
-    def _top(self, run: str, query_id: str) -> Mapping[str, float]:
-        """Return the part of a ranking that the measure reads."""
-        scores = self._rankings[run].get(query_id, {})
-        if self._cutoff is None:
-            return scores
-        return {passage: scores[passage] for passage in trec_order(scores, self._cutoff)}
+def _top_scores(scores: Mapping[str, float], cutoff: int | None) -> Mapping[str, float]:
+    """Return the part of a ranking that a measure reads."""
+    if cutoff is None:
+        return scores
+    return {passage: scores[passage] for passage in trec_order(scores, cutoff)}
