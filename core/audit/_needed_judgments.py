@@ -199,32 +199,19 @@ class Outcome:
         """The outcome and the next step, in two sentences."""
         if self.reached is None:
             return "Not audited yet. The error of these scores is unknown."
-        target = "Target reached." if self.reached else "Target not reached."
-        if self.decides:
-            more = (
-                ""
-                if self.reached or not self.more
-                else f" {self._more_needed} would separate them."
-            )
-            return f"{target} {self.conclusion}{more}"
-        if self.unseparated < 2:
-            return (
-                f"{target} {self.leader} is separated from the other systems."
-                if self.pairs
-                else target
-            )
+        needed = f"about {self.more or 0:,} more judgments would separate"
+        further = f" {needed.capitalize()} them." if self.more and not self.reached else ""
         which = "them" if self.unseparated == 2 else "the best two"
-        more = f"; {self._more_needed.lower()} would separate {which}" if self.more else ""
-        top = (
-            f"The top {self.unseparated:,} are not separated"
-            if self.separated
-            else "No two systems are separated"
+        more = f"; {needed} {which}" if self.more else ""
+        cases = (
+            (self.decides, f"{self.conclusion}{further}"),
+            (self.unseparated < 2 and not self.pairs, ""),
+            (self.unseparated < 2, f"{self.leader} is separated from the other systems."),
+            (not self.separated, f"No two systems are separated{more}."),
+            (True, f"The top {self.unseparated:,} are not separated{more}."),
         )
-        return f"{target} {top}{more}."
-
-    @property
-    def _more_needed(self) -> str:
-        return f"About {self.more:,} more judgments"
+        outcome = next(sentence for applies, sentence in cases if applies)
+        return f"Target {'reached' if self.reached else 'not reached'}. {outcome}".strip()
 
 
 def audit_outcome(project: Project, audit: Audit) -> Outcome:
