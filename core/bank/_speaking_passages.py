@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+from ..grouping import group_pairs
 from ..injection_signs import ANY, repeatable_form
 from ..store import Project
 from ..types import GraderSpec
@@ -106,25 +107,26 @@ def _find_repeats(
         known: the questions and the passages found so far, by query key; updated in place. Only
             queries with changed questions are searched.
     """
-    asked: dict[int, set[tuple[str, bool]]] = {query: set() for query in known}
-    for query, text in project.rows(
+    texts = project.rows(
         f"SELECT query_key, text FROM {bank_for(_QUESTIONS)} JOIN question_texts USING (text_key)"
         " WHERE text IS NOT NULL",
         {"version": version},
-    ):
-        if form := repeatable_form(text):
-            asked.setdefault(query, set()).add((form, "?" in text))
+    )
+    asked = group_pairs(
+        (query, (form, "?" in text)) for query, text in texts if (form := repeatable_form(text))
+    )
+    sayings = {query: frozenset(asked.get(query, ())) for query in {**known, **asked}}
     changed = {
-        query: form
-        for query, form in asked.items()
-        if query not in known or known[query][0] != form
+        query: said
+        for query, said in sayings.items()
+        if query not in known or known[query][0] != said
     }
-    rows = [(query, *one) for query, sayings in changed.items() for one in sayings]
+    rows = [(query, *one) for query, said in changed.items() for one in said]
     parameters = {
         name: [row[i] for row in rows] for i, name in enumerate(("queries", "said", "asks"))
     }
-    places: dict[int, set[Place]] = {query: set() for query in changed}
-    for place in project.rows(_REPEATING, parameters) if rows else ():
-        places[place[0]].add(place)
-    for query, sayings in changed.items():
-        known[query] = frozenset(sayings), frozenset(places[query])
+    repeating = project.rows(_REPEATING, parameters) if rows else []
+    places = group_pairs((place[0], place) for place in repeating)
+    known.update(
+        (query, (said, frozenset(places.get(query, ())))) for query, said in changed.items()
+    )
