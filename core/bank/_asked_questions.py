@@ -173,17 +173,10 @@ def asked_questions(
     asked = list(own_questions(query_id))
     if _is_exam(project, query_id, asked):
         return []
-    ends = [at for at, letter in enumerate(query_id) if letter == "/"]
-    known = _queries_among(project, [query_id[:at] for at in ends])
     # An id can have several meanings: a/b/c may be subtopic c of a/b, or subtopic b/c of a.
-    for query, subtopic in (
-        (query_id[:at], query_id[at + 1 :]) for at in ends if query_id[:at] in known
-    ):
-        questions = own_questions(query)
-        if subtopic in _topics_of(project, _question_places(questions)).get(query, ()):
-            asked += [
-                question for question in questions if question.subtopic_id in (None, subtopic)
-            ]
+    parents = [query_id[:at] for at, letter in enumerate(query_id) if letter == "/"]
+    for parent in sorted(_queries_among(project, parents), key=len):
+        asked += questions_by_query(project, own_questions(parent)).get(query_id, [])
     return asked
 
 
