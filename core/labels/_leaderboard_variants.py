@@ -17,8 +17,10 @@ from ..grouping import group_pairs, nest_triples
 from ..measures import (
     COVER,
     NUGGETS_SUPPORTED,
+    Answers,
     Measure,
     NuggetScores,
+    answers_of,
     make_intent_evaluator,
     mean_nugget_scores,
     nugget_scores,
@@ -27,7 +29,7 @@ from ..measures import (
 )
 from ..records import check_runs, find_source, imported_leaderboards, pool_depth, ranking_scores
 from ..store import Project, as_act
-from ._basis import Basis, basis, ratings
+from ._basis import MISSING, Basis, basis, ratings as ratings_of
 from ._coverage import (
     RANKED,
     Scores,
@@ -215,7 +217,7 @@ def _exam_scores(
     }
     scores: Scores
     if measure.basis == "intents":
-        intents = _topic_intents(project, base)
+        intents = _topic_answers(project, base)
         evaluate = make_intent_evaluator(measure, intents)
         scores = {run: evaluate(ranking) for run, ranking in runs.items()}
         return scores, {topic: query for topic, query in topics.items() if topic in intents}
@@ -285,7 +287,7 @@ def _rated_passages(base: Basis) -> str:
     """
     return (
         "SELECT DISTINCT topic_id, passage_id, question_key, weight, rating"
-        f" FROM {ratings(base)} g JOIN {_topic_questions(base)} b"
+        f" FROM {ratings_of(base)} g JOIN {_topic_questions(base)} b"
         " ON b.text_key = g.question_text_key"
         " JOIN pool p ON p.query_key = b.query_key AND p.text_key = g.passage_text_key"
         " JOIN passages USING (passage_key)"
@@ -302,17 +304,20 @@ def topic_labels(project: Project, base: Basis) -> dict[str, dict[str, int]]:
     return nest_triples(rows)
 
 
-def _topic_intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
-    intents: dict[str, dict[str, dict[str, int]]] = {}
-    for topic, passage, question, rating in project.rows(
-        f"SELECT topic_id, passage_id, question_key::VARCHAR, rating FROM ({_rated_passages(base)})"
-        " WHERE weight > 0 ORDER BY ALL",
+def _topic_answers(project: Project, base: Basis) -> dict[str, Answers]:
+    rated = project.table(
+        "SELECT topic_id, passage_id, question_key::VARCHAR AS question, rating"
+        f" FROM ({_rated_passages(base)}) WHERE weight > 0",
         base.parameters,
-    ):
-        intents.setdefault(topic, {}).setdefault(passage, {})[question] = int(
-            rating >= base.min_rating
-        )
-    return intents
+    ).to_pandas()
+    answers = {}
+    for topic, part in rated.groupby("topic_id"):
+        ratings = part.pivot(index="passage_id", columns="question", values="rating")
+        known = ratings.fillna(MISSING).to_numpy(np.int8)
+        found = answers_of(ratings.index.tolist(), known, base.min_rating)
+        if found is not None:
+            answers[str(topic)] = found
+    return answers
 
 
 @dataclass(frozen=True)

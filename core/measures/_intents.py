@@ -28,10 +28,8 @@ class Answers:
     answered: NDArray[np.bool_]
 
 
-Intents = Mapping[str, Answers | Mapping[str, Mapping[str, int]]]
-"""By query id: its `Answers`, or passage id -> question id -> 1 if the passage answers the
-question, else 0.
-"""
+Intents = Mapping[str, Answers]
+"""By query id: which passages answer which questions."""
 
 
 def answers_of(
@@ -53,20 +51,6 @@ def answers_of(
     answered = ratings[:, known] >= min_rating
     rows = np.flatnonzero(answered.any(axis=1))
     return Answers([passages[row] for row in rows.tolist()], answered[rows])
-
-
-def _as_answers(answers: Answers | Mapping[str, Mapping[str, int]]) -> Answers | None:
-    if isinstance(answers, Answers):
-        return answers
-    column = {
-        key: i
-        for i, key in enumerate(sorted({question for row in answers.values() for question in row}))
-    }
-    ratings = np.full((len(answers), len(column)), -1, np.int8)
-    for at, row in enumerate(answers.values()):
-        for question, yes in row.items():
-            ratings[at, column[question]] = yes > 0
-    return answers_of([*answers], ratings, 1)
 
 
 Scorer = Callable[[Sequence[Sequence[str]]], list[float]]
@@ -264,10 +248,7 @@ def _make_evaluator(
     intents: Intents, cutoff: int, prepare: Callable[[Answers], Scorer]
 ) -> IntentEvaluator:
     """Return an evaluator that prepares a scorer for each query."""
-    known = {query: _as_answers(of) for query, of in intents.items()}
-    return IntentEvaluator(
-        cutoff, {query: prepare(answers) for query, answers in known.items() if answers}
-    )
+    return IntentEvaluator(cutoff, {query: prepare(answers) for query, answers in intents.items()})
 
 
 def _one_by_one(

@@ -7,11 +7,12 @@ import math
 import random
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from exam_workbench.labels import Policy, complete_curves, cover_curves, leaderboard
 from exam_workbench.labels._official_comparison import board_over
-from exam_workbench.measures import make_intent_evaluator, parse_measure
+from exam_workbench.measures import Answers, make_intent_evaluator, parse_measure
 from exam_workbench.measures._intents import make_alpha_ndcg, make_err_ia, make_ndcg_ia
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -95,7 +96,7 @@ def test_curves_stop_below_three_complete_queries(project: Project) -> None:
     assert not found.board.few_complete and (found.max_k, found.board.query_ids) == (12, queries[:3])
 
 
-INTENTS = {"q": {"p1": {"A": 1, "B": 0, "C": 0}, "p2": {"A": 1, "B": 1}, "p3": {"B": 0}}}
+INTENTS = {"q": Answers(["p1", "p2", "p3"], np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0]], bool))}
 RUN = {"q": {"p1": 3.0, "p3": 2.0, "p2": 1.0}}
 
 
@@ -105,10 +106,10 @@ def test_err_ia_matches_hand_calculation() -> None:
     b = 1 / 3 * 1 / 2
     perfect = 1 / 2 + 1 / 2 * 1 / 4 + 1 / 3 * 1 / 8
     assert make_err_ia(INTENTS, 3)(RUN) == {"q": pytest.approx((a + b) / 2 / perfect)}
-    everything = {"q": {p: {"A": 1, "B": 1} for p in ("p1", "p2", "p3")}}
+    everything = {"q": Answers(["p1", "p2", "p3"], np.ones((3, 2), bool))}
     assert make_err_ia(everything, 3)(RUN) == {"q": pytest.approx(1.0)}
     # A is answered at ranks 1 and 3, B at 2, C never. ndeval's best ranking answers A and B at every rank.
-    rows = {"p1": {"A": 1, "B": 0, "C": 0}, "p2": {"A": 0, "B": 1, "C": 0}, "p3": {"A": 1, "B": 0, "C": 0}}
+    rows = Answers(["p1", "p2", "p3"], np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0]], bool))
     evaluate = make_intent_evaluator(parse_measure("ERR_IA@20"), {"q": rows})
     best = sum(2 * 0.5**above / (above + 1) for above in range(20))
     assert evaluate({"q": {"p1": 3.0, "p2": 2.0, "p3": 1.0}})["q"] == pytest.approx((1 + 1 / 2 + 0.5 / 3) / best)
@@ -118,7 +119,7 @@ def test_ndcg_ia_matches_hand_calculation() -> None:
     a = (1 + 1 / math.log2(4)) / (1 + 1 / math.log2(3))
     b = (1 / math.log2(4)) / 1
     assert make_ndcg_ia(INTENTS, 3)(RUN) == {"q": pytest.approx((a + b + 0) / 3)}
-    one = {"q": {passage: {"A": row.get("A", 0)} for passage, row in INTENTS["q"].items()}}
+    one = {"q": Answers(INTENTS["q"].passages, INTENTS["q"].answered[:, :1])}
     found = make_ndcg_ia(one, 3)(RUN)
     assert found == pytest.approx(make_alpha_ndcg(one, 3, alpha=0.0)(RUN))
 
@@ -126,8 +127,8 @@ def test_ndcg_ia_matches_hand_calculation() -> None:
 def test_scores_need_intents_and_depend_only_on_ranks_of_answers() -> None:
     for make in (make_err_ia, make_ndcg_ia):
         assert make(INTENTS, 5)({"q": {}, "other": {"p1": 1.0}}) == {}
-        assert make({"q": {"p1": {"A": 0}}}, 5)(RUN) == {"q": 0.0}
-    intents = {"q": {f"p{i}": {f"question {i}": 1} for i in range(6)}}
+        assert make({"q": Answers(["p1"], np.zeros((1, 1), bool))}, 5)(RUN) == {"q": 0.0}
+    intents = {"q": Answers([f"p{i}" for i in range(6)], np.eye(6, dtype=bool))}
     evaluate = make_intent_evaluator(parse_measure("nDCG_IA@10"), intents)
     orders = itertools.permutations(range(6))
     assert len({evaluate({"q": {f"p{i}": 9.0 - rank for rank, i in enumerate(order)}})["q"] for order in orders}) == 1

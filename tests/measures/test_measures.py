@@ -7,11 +7,13 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from exam_workbench.errors import InputError
 from exam_workbench.measures import (
     MEASURES,
+    Answers,
     bars_overlap,
     make_evaluator,
     make_intent_evaluator,
@@ -188,7 +190,7 @@ def test_every_listed_measure_prints_its_name_and_computes() -> None:
         assert str(measure) == name and parse_measure(name) == measure
         assert measure.family.description and measure.family.citation
         if measure.basis == "intents":
-            intents = {"q": {"a": {"r": 1}}}
+            intents = {"q": Answers(["a"], np.ones((1, 1), bool))}
             found = make_intent_evaluator(measure, intents)(run)["q"]
             # ERR_IA is normalised by a general upper bound, not by the ideal of the collection.
             assert found == 1.0 if name != "ERR_IA@20" else 0 < found < 1
@@ -243,7 +245,7 @@ def test_unknown_measures_are_refused_with_examples(name: str) -> None:
 
 def test_alpha_ndcg_by_hand() -> None:
     """Two passages answer r1 and r2, one answers r3: the ideal puts the new question second."""
-    intents = {"q": {"a": {"r1": 1, "r2": 1, "r3": 0}, "b": {"r1": 1, "r2": 1}, "c": {"r3": 1}}}
+    intents = {"q": Answers(["a", "b", "c"], np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]], bool))}
     ideal = 2 + 1 / math.log2(3) + 2 * 0.5 / math.log2(4)
     best = make_alpha_ndcg(intents, 10)({"q": {"a": 3.0, "c": 2.0, "b": 1.0}})
     assert best["q"] == pytest.approx(1.0)
@@ -253,16 +255,17 @@ def test_alpha_ndcg_by_hand() -> None:
     assert cut["q"] == pytest.approx(1 / 2)
     forgiving = make_alpha_ndcg(intents, 2, alpha=0.0)({"q": {"a": 2.0, "b": 1.0}})
     assert forgiving["q"] == pytest.approx(1.0)
-    intents = {"nothing answered": {"a": {"r": 0}}, "skipped": {"a": {"r": 1}}, "empty": {"a": {"r": 1}}}
+    answered = {"nothing answered": False, "skipped": True, "empty": True}
+    intents = {query: Answers(["a"], np.array([[yes]])) for query, yes in answered.items()}
     run = {"nothing answered": {"a": 1.0}, "empty": {}, "unknown": {"a": 1.0}}
     assert make_alpha_ndcg(intents, 10)(run) == {"nothing answered": 0.0}
     relevant = {"a": 1, "c": 1, "f": 1}
     run = {"q": {passage: float(-i) for i, passage in enumerate("abcdefg")}}
-    intents = {"q": {passage: {"r": relevant.get(passage, 0)} for passage in "abcdefg"}}
+    intents = {"q": Answers([*"abcdefg"], np.array([[passage in relevant] for passage in "abcdefg"]))}
     expected = evaluate(["nDCG@5"], {"q": relevant}, run)["nDCG@5"]["q"]
     assert make_alpha_ndcg(intents, 5, alpha=0.0)(run)["q"] == pytest.approx(expected)
     # The ideal breaks ties as NIST's ndeval: after c, each other passage adds 1.5; after a, b would add 2.
-    intents = {"q": {"a": {"1": 1, "2": 1}, "b": {"3": 1, "4": 1}, "c": {"1": 1, "3": 1}}}
+    intents = {"q": Answers(["a", "b", "c"], np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]], bool))}
     ideal = 2 + 1.5 / math.log2(3) + 1.5 / 2
     run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     found = 2 + 2 / math.log2(3) + 1 / 2
