@@ -278,31 +278,30 @@ def _describe_sample(project: Project, audit: Audit, facts: AuditNumbers) -> str
         for assessor in list_audit_assessors(project, audit, batch.number)
         if assessor.judged
     }
-    sentences = (
-        f"We drew a Poisson sample of {sum(b.drawn for b in drawn):,} passages (batches:"
-        f" {len(drawn):,},"
-        f" seed {audit.seed}). Inclusion probabilities were proportional to a passage's weight in"
-        " the systems' scores"
-    )
-    if len(drawn) > 1:
-        sentences += " and, after the first batch, to its expected residual"
-    sentences += (
-        f". {how_many(len(people), 'assessors').capitalize()} judged"
-        f" {sum(b.judged for b in drawn):,} of the passages"
-    )
     looked = sum(batch.looked for batch in facts.batches)
-    sentences += (
-        f"; labels were revealed for {how_many(looked, 'passages')}."
-        if looked
-        else " without seeing labels."
+    missed, known = sum(batch.cannot_say for batch in drawn), drawn[0].known
+    phrases = (
+        (
+            True,
+            f"We drew a Poisson sample of {sum(b.drawn for b in drawn):,} passages (batches:"
+            f" {len(drawn):,}, seed {audit.seed}). Inclusion probabilities were proportional to a"
+            " passage's weight in the systems' scores",
+        ),
+        (len(drawn) > 1, " and, after the first batch, to its expected residual"),
+        (
+            True,
+            f". {how_many(len(people), 'assessors').capitalize()} judged"
+            f" {sum(b.judged for b in drawn):,} of the passages",
+        ),
+        (looked, f"; labels were revealed for {how_many(looked, 'passages')}."),
+        (not looked, " without seeing labels."),
+        (missed, f" Passages that could not be judged: {missed:,}."),
+        (
+            known,
+            f" Passages judged before the audit: {known:,}. They enter with probability 1.",
+        ),
     )
-    if missed := sum(b.cannot_say for b in drawn):
-        sentences += f" Passages that could not be judged: {missed:,}."
-    if drawn[0].known:
-        sentences += (
-            f" Passages judged before the audit: {drawn[0].known:,}. They enter with probability 1."
-        )
-    return sentences
+    return "".join(phrase for applies, phrase in phrases if applies)
 
 
 def _describe_estimate(audit: Audit, board: AuditBoard) -> str:

@@ -25,20 +25,8 @@ def make_caption(
     """
     official = list(dict.fromkeys(column.against for column in table.columns))
     ties = "average ranks" if table.ties == "average" else "mean over random orders"
-    sentences = [
-        f"Rank correlation with {', '.join(official)} (ties: {ties}).",
-        f"The best value of each column is {best}.",
-        *([f"Values within {NEAR} of the best are {near}."] if near else []),
-        f"Values below {POOR} are {poor}.",
-    ]
-    if any("itself" in cell.marks.values() for row in table.rows for cell in row.cells):
-        sentences.append("Rows of the official source are not marked.")
-    if counts := list(dict.fromkeys(row.queries for row in table.rows if row.queries)):
-        sentences.append(
-            f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}. “4 of 5 / 93” means 4"
-            " common queries, of 5 of the row and 93 of the official leaderboard. “5 / 93” means"
-            " that each uses its own queries. “?” means unknown."
-        )
+    itself = any("itself" in cell.marks.values() for row in table.rows for cell in row.cells)
+    counts = list(dict.fromkeys(row.queries for row in table.rows if row.queries))
     left_out = dict.fromkeys(
         query
         for row in table.rows
@@ -46,31 +34,44 @@ def make_caption(
         if cell.queries is not None and cell.queries.left_out
         for query in cell.queries.ungraded
     )
-    if left_out:
-        sentences.append(
-            f"Left out of the rows that have not graded them: {queries_with_ungraded(left_out)}."
-        )
-    if table.samples:
-        sentences.append(
-            f"Intervals: 95%, from {table.samples} resamples of the queries. Resampling lowers"
-            " correlations, so a value may lie at or above the end of its interval."
-        )
     shares = {row.name: row.usable / row.needed for row in table.rows if row.usable < row.needed}
-    if shares:
-        sentences.append(
+    sentences = (
+        (True, f"Rank correlation with {', '.join(official)} (ties: {ties})."),
+        (True, f"The best value of each column is {best}."),
+        (near, f"Values within {NEAR} of the best are {near}."),
+        (True, f"Values below {POOR} are {poor}."),
+        (itself, "Rows of the official source are not marked."),
+        (
+            counts,
+            f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}. “4 of 5 / 93” means 4"
+            " common queries, of 5 of the row and 93 of the official leaderboard. “5 / 93” means"
+            " that each uses its own queries. “?” means unknown.",
+        ),
+        (
+            left_out,
+            f"Left out of the rows that have not graded them: {queries_with_ungraded(left_out)}.",
+        ),
+        (
+            table.samples,
+            f"Intervals: 95%, from {table.samples} resamples of the queries. Resampling lowers"
+            " correlations, so a value may lie at or above the end of its interval.",
+        ),
+        (
+            shares,
             "Graded share of the needed pairs:"
-            f" {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}."
-        )
-    if table.left_out:
-        sentences.append(
-            f"Excluded (no system on the official leaderboard): {', '.join(table.left_out)}."
-        )
-    if table.reasons():
-        sentences.append(
+            f" {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}.",
+        ),
+        (
+            table.left_out,
+            f"Excluded (no system on the official leaderboard): {', '.join(table.left_out)}.",
+        ),
+        (
+            table.reasons(),
             f"{UNDEFINED} means undefined. The first leaderboard is that of the row, the"
-            " second the official."
-        )
-    return " ".join(sentences)
+            " second the official.",
+        ),
+    )
+    return " ".join(sentence for applies, sentence in sentences if applies)
 
 
 def meta_tsv(table: MetaTable, coefficients: Sequence[str] = META_COEFFICIENTS) -> str:

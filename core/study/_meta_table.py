@@ -140,12 +140,12 @@ def row_name(project: Project, row: Row) -> tuple[str, int | None]:
     """
     if row.source == "exam":
         base = basis(project, row.policy)
-        words = [base.grader.spec.name]
-        if row.policy.label != "max":
-            words.append(f"label {row.policy.label}")
-        if row.policy.bank_version is not None:
-            words.append(f"bank version {row.policy.bank_version}")
-        return ", ".join(words), base.min_rating
+        parts = (
+            (True, base.grader.spec.name),
+            (row.policy.label != "max", f"label {row.policy.label}"),
+            (row.policy.bank_version is not None, f"bank version {row.policy.bank_version}"),
+        )
+        return ", ".join(part for applies, part in parts if applies), base.min_rating
     return row.source, None if row.source in dict(
         imported_leaderboards(project)
     ) else row.policy.min_judgment
