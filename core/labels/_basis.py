@@ -100,20 +100,18 @@ def labels_of(ratings: Ratings, weights: NDArray[np.float64], rule: LabelRule) -
 
 def coverage_of(
     ratings: Ratings, weights: NDArray[np.float64], top: Sequence[int], tau: int
-) -> float | None:
+) -> float:
     """Return EXAM-Cover of one ranking, by the same definition as `labels.coverage_scores`.
 
     Args:
         ratings: p x r.
-        weights: r weights.
+        weights: r weights, at least one above 0.
         top: rows of the passages down to the cutoff.
         tau: min rating.
 
     Returns:
-        Between 0 and 1; None if all weights are 0 or less.
+        Between 0 and 1.
     """
-    if not (weights > 0).any():
-        return None
     answered = ratings[list(top)].max(axis=0, initial=MISSING) >= tau
     return float(covered_shares(answered[:, None], weights)[0])
 

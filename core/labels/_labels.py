@@ -96,7 +96,7 @@ class Layout:
 
     def numbers(self, query_keys: Numbers) -> Numbers:
         """Return the number of each query; MISSING for a query without questions."""
-        return _find_positions(self.query_keys, query_keys)
+        return find_positions(self.query_keys, query_keys)
 
     def columns(self, numbers: Numbers, text_keys: Numbers) -> Numbers:
         """Return the column of each passage in the matrix of its query.
@@ -105,7 +105,7 @@ class Layout:
             numbers: numbers of the queries, without MISSING.
             text_keys: keys of the passages' texts, MISSING without a text.
         """
-        at = _find_positions(self.passages, (numbers << _KEY) + text_keys)
+        at = find_positions(self.passages, (numbers << _KEY) + text_keys)
         known = (at != MISSING) & (text_keys != MISSING)
         return np.where(
             known, at - self.first_passage[numbers], np.diff(self.first_passage)[numbers]
@@ -191,11 +191,11 @@ def _make_layout(project: Project, base: Basis, depth: int) -> Layout:
             f" WHERE rank <= {depth:d} AND text_key IS NOT NULL"
         )
     )
-    by = _find_positions(query_keys, of)
+    by = find_positions(query_keys, of)
     layout = Layout(
         query_keys, [], [], questions, _sorted_unique(((by << _KEY) + had)[by != MISSING])
     )
-    at = _find_positions(questions, (number << _KEY) + text)
+    at = find_positions(questions, (number << _KEY) + text)
     sizes = np.diff(layout.first_question)
     rows = np.where(text != MISSING, at - layout.first_question[number], sizes[number])
     cuts = np.searchsorted(number, np.arange(1, len(query_keys)))
@@ -280,7 +280,7 @@ class _Places:
         if self._table is not None:
             found: NDArray[np.uint64] = self._table.take(keys - (self._keys[0] - 1), mode="clip")
             return found
-        at = _find_positions(self._keys, keys)
+        at = find_positions(self._keys, keys)
         return np.where(at == MISSING, self._none, np.append(self._numbers, self._none)[at])
 
 
@@ -297,7 +297,7 @@ def _place_tables(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) 
     ]
 
 
-def _find_positions(known: Numbers, wanted: NDArray[Any]) -> Numbers:
+def find_positions(known: Numbers, wanted: NDArray[Any]) -> Numbers:
     """Return the positions of `wanted` in the ascending `known`; MISSING for absent numbers."""
     if not len(known):
         return np.full(len(wanted), MISSING, np.int64)

@@ -38,6 +38,7 @@ from ._basis import (
     weights_of,
 )
 from ._grading_progress import grades_table
+from ._labels import find_positions
 from ._leaderboard_making import score_runs
 from ._policy import Policy
 
@@ -189,7 +190,6 @@ def _ratings_of_texts(
     Args:
         text_keys: p keys of the passages' texts.
     """
-    ratings = np.full((len(text_keys), len(texts)), MISSING, np.int8)
     keys = dict(
         project.rows(
             "SELECT coalesce(text, $unknown || placeholder), text_key FROM question_texts"
@@ -197,25 +197,22 @@ def _ratings_of_texts(
             {"texts": list(texts), "unknown": SEPARATOR},
         )
     )
-    known = [(keys[text], column) for column, text in enumerate(texts) if text in keys]
-    if not known or not len(text_keys):
-        return ratings
-    wanted = ", ".join(str(key) for key, _ in known)
+    wanted = np.array([keys.get(text, MISSING) for text in texts])
     graded = project.table(
         f"SELECT question_text_key, passage_text_key, rating FROM {ratings_of(base)}"
-        f" WHERE question_text_key IN ({wanted})",
+        f" WHERE question_text_key IN ({', '.join(map(str, wanted))})",
         {"grader": base.grader.key},
     )
-    question, passage, rating = (array_of(graded.column(i)) for i in range(3))
-    by_key = np.array(sorted(known))
-    column = by_key[np.searchsorted(by_key[:, 0], question), 1]
+    question, passage, rating = map(array_of, graded.columns)
+    order = np.argsort(wanted)
+    column = order[find_positions(wanted[order], question)]
     # Several passages may share a text, so ratings are filled in by text and then copied to the
     # passages.
     unique, row_of = np.unique(text_keys, return_inverse=True)
-    place = np.clip(np.searchsorted(unique, passage), 0, len(unique) - 1)
-    here = unique[place] == passage
+    row = find_positions(unique, passage)
+    here = row != MISSING
     by_text = np.full((len(unique), len(texts)), MISSING, np.int8)
-    by_text[place[here], column[here]] = rating[here]
+    by_text[row[here], column[here]] = rating[here]
     return by_text[row_of]
 
 
@@ -257,6 +254,8 @@ def query_scores(
             f"Cannot predict the effect of a change on {wanted}.",
             "Choose EXAM-Cover or a measure of labels, or save the change and see the leaderboard.",
         )
+    if not (weights > 0).any():
+        return None
     if wanted.basis == "coverage":
         cutoff = wanted.depth
         row_of = {passage_id: row for row, passage_id in enumerate(known.passage_ids)}
@@ -270,11 +269,9 @@ def query_scores(
             },
             cache.LABELS,
         )
-        found = {
+        return {
             run: coverage_of(ratings, weights, top, base.min_rating) for run, top in tops.items()
         }
-        scores = {run: score for run, score in found.items() if score is not None}
-        return scores if (weights > 0).any() else None
     pooled = np.flatnonzero(known.pooled)
     if wanted.basis == "intents":
         passages = [known.passage_ids[row] for row in pooled.tolist()]
@@ -392,7 +389,7 @@ def _yield_coverage(
         if len(rows) < len(top) or known.ungraded[rows][:, known.weights != 0].any():
             waiting.append(query)
         else:
-            yield query, coverage_of(known.ratings, known.weights, rows, base.min_rating) or 0.0
+            yield query, coverage_of(known.ratings, known.weights, rows, base.min_rating)
     if waiting:
         warnings.warn(
             f"Queries with ungraded pairs are left out ({len(waiting):,}): {first_few(waiting)}."
