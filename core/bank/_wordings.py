@@ -256,9 +256,9 @@ def near_duplicates(
     cosines = text_similarities([question.text or "" for question in worded])
     for place in range(len(worded)):
         cosines[place, place] = -1.0
-    duplicates = {}
-    for row, question in enumerate(worded):
-        nearest = int(cosines[row].argmax())
-        if cosines[row, nearest] >= threshold:
-            duplicates[question.question_id] = (worded[nearest], float(cosines[row, nearest]))
-    return duplicates
+    nearest = [int(row.argmax()) for row in cosines]
+    return {
+        question.question_id: (worded[at], float(row[at]))
+        for question, at, row in zip(worded, nearest, cosines, strict=True)
+        if row[at] >= threshold
+    }

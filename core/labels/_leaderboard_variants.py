@@ -486,25 +486,25 @@ def nugget_board(project: Project, policy: Policy) -> list[NuggetBoardRow]:
             f" {NUGGETS_SUPPORTED}.",
             "Choose a grader of imported assignments (--grader).",
         )
-    responses: dict[str, dict[str, list[tuple[bool, int]]]] = {}
-    for run, query_id, vital, rating in project.rows(
-        _ASSIGNED, {**base.parameters, "vital": VITAL}
-    ):
-        responses.setdefault(run, {}).setdefault(query_id, []).append((vital, rating))
+    assigned = project.rows(_ASSIGNED, {**base.parameters, "vital": VITAL})
+    responses = group_pairs(
+        ((run, query_id), (vital, rating)) for run, query_id, vital, rating in assigned
+    )
     if not responses:
         raise InputError(
             "no-grades",
             f"Grader {spec.name} has not graded any responses.",
             "Choose another --grader.",
         )
+    by_run = group_pairs((run, nuggets) for (run, _), nuggets in responses.items())
     rows = [
         NuggetBoardRow(
             run,
-            len(assigned),
-            sum(map(len, assigned.values())),
-            mean_nugget_scores([nugget_scores(nuggets) for nuggets in assigned.values()]),
+            len(of_run),
+            sum(map(len, of_run)),
+            mean_nugget_scores([nugget_scores(nuggets) for nuggets in of_run]),
         )
-        for run, assigned in responses.items()
+        for run, of_run in by_run.items()
     ]
     return sorted(rows, key=lambda row: -row.scores.all)
 

@@ -75,13 +75,10 @@ def offered_boards(
             if not wanted.takes_grades:
                 continue
             prefix = "EXAM " if wanted.ranks_passages else ""
-            if wanted.takes_min_rating:
-                for level in range(1, top + 1):
-                    choices[f"{prefix}{measure} ≥ {level}{by}"] = BoardChoice(
-                        measure, "exam", grader, level
-                    )
-            else:
-                choices[f"{prefix}{measure}{by}"] = BoardChoice(measure, "exam", grader)
+            for level in range(1, top + 1) if wanted.takes_min_rating else (None,):
+                from_level = "" if level is None else f" ≥ {level}"
+                name = f"{prefix}{measure}{from_level}{by}"
+                choices[name] = BoardChoice(measure, "exam", grader, level)
     choices |= {
         measure: BoardChoice(measure)
         for measure in measures
