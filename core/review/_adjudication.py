@@ -13,6 +13,7 @@ import numpy as np
 from ..bank import latest_version
 from ..choices import AdjudicationState
 from ..errors import InputError, NotAllowed, check_not_empty
+from ..grouping import nest_triples
 from ..labels import write_override, write_withdrawal
 from ..measures import (
     Coefficient,
@@ -136,19 +137,17 @@ def _find_contested(
 ) -> list[ContestedCase]:
     double_by_key = {entry.key: entry for entry in among}
     done = done_queries(project)
-    given: dict[Place, dict[str, int]] = {}
-    about: dict[Place, tuple[int, str, str | None]] = {}
     sql = _GIVEN.format(
         judgments=visible_rows(project, "judgments"),
         overrides=visible_rows(project, "overrides"),
         texts=readable_texts(project),
     )
-    for key, query, text, passage, question, words, name, value in project.rows(
-        sql, {"prefix": PREFIX, "version": latest_version(project)}
-    ):
-        if key in double_by_key and query_id in (None, query):
-            given.setdefault((query, passage, question), {})[name] = value
-            about[query, passage, question] = key, text, words
+    rows = project.rows(sql, {"prefix": PREFIX, "version": latest_version(project)})
+    given = nest_triples(
+        (tuple(case), name, value)
+        for *case, name, value in rows
+        if case[0] in double_by_key and query_id in (None, case[1])
+    )
     decided = {
         (query, passage, question): Decision(*said)
         for query, passage, question, *said in project.rows(
@@ -156,8 +155,8 @@ def _find_contested(
         )
     }
     cases = []
-    for place, values in given.items():
-        key, text, words = about[place]
+    for (key, query, text, passage, question, words), values in given.items():
+        place = (query, passage, question)
         double, decision = double_by_key[key], decided.get(place)
         complete = {name: values.get(name) for name in double.present}
         standing: AdjudicationState = (

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from ..bank import list_drafts, list_proposals, list_questions, query_overviews
 from ..errors import InputError
-from ..grouping import nest_triples
+from ..grouping import group_pairs, nest_triples
 from ..jobs import find_jobs
 from ..labels import (
     Override,
@@ -410,10 +410,8 @@ def _sampled_queries(
     """Return, by query, the size of a person's doubly assigned sample, and the number of its
     unjudged passages.
     """
-    passages: dict[str, set[str]] = {}
-    for one in beside:
-        passages.setdefault(one.query_id, set()).update(one.passages or ())
-    judged = judged_pairs(project, name) if any(passages.values()) else set()
+    passages = group_pairs((one.query_id, id_) for one in beside for id_ in one.passages or ())
+    judged = judged_pairs(project, name) if passages else set()
     return {
         query_id: (len(of), sum((query_id, passage_id) not in judged for passage_id in of))
         for query_id, of in passages.items()
