@@ -12,6 +12,7 @@ import numpy as np
 
 from ..bank import asked_questions, find_query, list_questions as bank_questions, query_overviews
 from ..errors import InputError
+from ..grouping import nest_triples
 from ..labels import (
     MISSING,
     RANKED,
@@ -503,23 +504,18 @@ def _read_systems(project: Project, base: Basis, query_id: str | None) -> _Answe
         base.parameters | {"cutoff": base.policy.cutoff, "query": query_id},
     )
     systems = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
-    items = list(
-        dict.fromkeys(
-            (query, question, text, weight) for _, query, question, text, weight, _, _ in rows
-        )
+    by_item = nest_triples(
+        ((query, question, text, weight), name, float(first is not None) if usable else np.nan)
+        for name, query, question, text, weight, first, usable in rows
     )
-    at_item = {(query, question): i for i, (query, question, _, _) in enumerate(items)}
-    at_system = {name: i for i, name in enumerate(systems)}
     skipped = 0.0 if base.policy.skipped == "zero" else np.nan
-    answers = np.full((len(systems), len(items)), skipped)
-    graded = np.zeros(len(items), bool)
-    for name, query, question, _, _, first, usable in rows:
-        row, column = at_system[name], at_item[query, question]
-        answers[row, column] = float(first is not None) if usable else np.nan
-        graded[column] |= usable > 0
+    answers = np.array(
+        [[by_name.get(name, skipped) for by_name in by_item.values()] for name in systems]
+    ).reshape(len(systems), len(by_item))
+    graded = [not np.isnan(list(by_name.values())).all() for by_name in by_item.values()]
     # If no system has a grade, systems that skipped the query have no value either.
-    answers[:, ~graded] = np.nan
-    return _AnswerTable(systems, items, answers)
+    answers[:, ~np.array(graded, bool)] = np.nan
+    return _AnswerTable(systems, list(by_item), answers)
 
 
 def _refuse_ungraded(asked: _AnswerTable) -> _AnswerTable:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..choices import SELECTION_MEASURES, SELECTION_TOP_K
 from ..errors import InputError, check_in_range
+from ..grouping import nest_triples
 from ..labels import (
     DEFAULT_POLICY,
     Leaderboard,
@@ -264,11 +265,7 @@ def compare_selection(
     if unreadable_no:
         qrels = _with_zeros(qrels, unreadable)
     by_judge = _relevant_flags(qrels, base.min_rating)
-    in_truth = {
-        (query, passage): value >= policy.min_judgment
-        for query, values in source_judgments(project, source).items()
-        for passage, value in values.items()
-    }
+    in_truth = _relevant_flags(source_judgments(project, source), policy.min_judgment)
     tops = {run: _top_pairs(ranking, top_k) for run, ranking in ranking_scores(project).items()}
     looked_at: Pairs = set().union(*tops.values())
     if unjudged_zero:
@@ -314,10 +311,9 @@ def _relevant_flags(qrels: Qrels, threshold: int) -> dict[tuple[str, str], bool]
 
 
 def _with_zeros(qrels: Qrels, pairs: Pairs) -> Qrels:
-    filled = {query: dict(labels) for query, labels in qrels.items()}
-    for query, passage in sorted(pairs):
-        filled.setdefault(query, {})[passage] = 0
-    return filled
+    labels = [(query, *pair) for query, of_query in qrels.items() for pair in of_query.items()]
+    zeros = [(query, passage, 0) for query, passage in sorted(pairs)]
+    return nest_triples([*labels, *zeros])
 
 
 def _count_verdicts(

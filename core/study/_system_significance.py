@@ -12,6 +12,7 @@ import numpy as np
 
 from ..choices import PERMUTATIONS, SystemCorrection, SystemTest
 from ..errors import InputError, check_in_range, check_known
+from ..grouping import group_pairs, nest_triples
 from ..labels import RANKED, Leaderboard, Policy, basis, first_answers
 from ..measures import (
     ALPHA,
@@ -328,21 +329,26 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     if not sealed:
         return SealedCoverage(measure, 0, [])
     runs = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
-    place = {name: i for i, name in enumerate(runs)}
-    covered: dict[str, dict[str, tuple[float, np.ndarray]]] = {}
-    for run, query, question, weight, first, usable in project.rows(
+    rows = project.rows(
         "SELECT name, query_id, question_id, w, first, usable FROM"
         f" {first_answers(base, RANKED, ('run_key', 'query_key'))} JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN questions USING (question_key)"
         " WHERE w > 0 ORDER BY ALL",
         base.parameters | {"cutoff": policy.cutoff},
-    ):
-        if usable:
-            _, answered = covered.setdefault(query, {}).setdefault(
-                question, (weight, np.zeros(len(runs), bool))
-            )
-            answered[place[run]] = first is not None
-    flags = {query: np.array([one in sealed for one in asked]) for query, asked in covered.items()}
+    )
+    answers = nest_triples(
+        ((query, question, weight), run, first is not None)
+        for run, query, question, weight, first, usable in rows
+        if usable
+    )
+    asked = group_pairs(
+        (query, (question, weight, [of_run.get(run, False) for run in runs]))
+        for (query, question, weight), of_run in answers.items()
+    )
+    flags = {
+        query: np.array([question in sealed for question, _, _ in of_query])
+        for query, of_query in asked.items()
+    }
     queries = [query for query, flag in flags.items() if flag.any() and not flag.all()]
     if len(runs) < 3 or len(queries) < 2:
         raise InputError(
@@ -352,8 +358,8 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
             "Use at least 3 systems and 2 queries, and grade the sealed questions.",
         )
     tested = sealed_test(
-        [np.array([answered for _, answered in covered[query].values()]).T for query in queries],
-        [np.array([weight for weight, _ in covered[query].values()]) for query in queries],
+        [np.array([answered for _, _, answered in asked[query]]).T for query in queries],
+        [np.array([weight for _, weight, _ in asked[query]]) for query in queries],
         [flags[query] for query in queries],
     )
     columns = (
