@@ -407,14 +407,13 @@ def _scored_again(
     ratings: Mapping[str, int | None],
 ) -> tuple[int | None, Leaderboard]:
     """Return the label of a passage and the leaderboard, with given ratings for some questions."""
-    given: dict[str, int] = {}
-    places: list[str] = []
-    asking_them: list[str] = []
-    for question_id, rating in ratings.items():
-        text, homes, asking = _question_and_queries(project, base, question_id)
-        given[text] = MISSING if rating is None else rating
-        places += homes
-        asking_them += asking
+    found = [_question_and_queries(project, base, question_id) for question_id in ratings]
+    given = {
+        text: MISSING if rating is None else rating
+        for (text, _, _), rating in zip(found, ratings.values(), strict=True)
+    }
+    places = [query_id for _, homes, _ in found for query_id in homes]
+    asking_them = [query_id for _, _, asking in found for query_id in asking]
     new_scores: dict[str, dict[str, float] | None] = {}
     labels: dict[str, int] = {}
     for query_id in dict.fromkeys(asking_them):
