@@ -10,6 +10,7 @@ from ..bank import asked_questions, unsealed_questions
 from ..choices import SheetForm
 from ..errors import InputError, Report, check_in_range
 from ..formats import SheetLine, Source, read_sheet, write_sheet
+from ..grouping import group_pairs
 from ..labels import basis, label_qrels
 from ..records import JUDGE, SCALE, WITHDRAW, passage_texts, put_judgment, queries_of
 from ..store import Cursor, Project, log_action
@@ -344,16 +345,20 @@ def make_sheet(
     name = None if assessor is None else assessor_name(assessor)
     with project.transaction(act="plan audits") as cursor:
         state = read_state(cursor, audit)
+        taken = {
+            claim.query_key
+            for claim in state.claims
+            if claim.turn == 1 and (claim.assessor != name or claim.until is not None)
+        }
+        waiting = group_pairs(
+            (place.query_key, place)
+            for place in state.places
+            if not place.is_settled(1) and place.query_key not in taken
+        )
         chosen: dict[int, list[DrawnPassage]] = {}
-        for place in state.places:
-            holder = state.holder(place.query_key, 1)
-            if place.is_settled(1) or (
-                holder is not None and (holder.assessor != name or holder.until is not None)
-            ):
-                continue
-            enough = most is not None and sum(map(len, chosen.values())) >= most
-            if place.query_key in chosen or not enough:
-                chosen.setdefault(place.query_key, []).append(place)
+        for query_key, of_query in waiting.items():
+            if most is None or sum(map(len, chosen.values())) < most:
+                chosen[query_key] = of_query
         if not chosen:
             raise InputError(
                 "no-waiting-passage",
