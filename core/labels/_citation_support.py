@@ -4,13 +4,12 @@ by people.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..bank import StoredGrader, bank_for, find_grader, question_text_key, stored_graders
 from ..errors import InputError, check_in_range, check_rules
-from ..grouping import group_pairs
+from ..grouping import group_pairs, nest_triples
 from ..measures import SUPPORT_RECALL, SUPPORTED_COVER, CrossTable, Measure, cross_table
 from ..records import run_lengths, visible_rows
 from ..store import Project, as_act, as_name, log_action
@@ -248,15 +247,15 @@ def support_board(
             )
             for response in responses
         ]
-    ungraded: Counter[str] = Counter()
-    for _, query_id, _, open_ in rows:
-        ungraded[query_id] += open_
-    ungraded = +ungraded
+    waiting = group_pairs((query_id, pairs) for _, query_id, _, pairs in rows if pairs)
+    ungraded = {query_id: sum(pairs) for query_id, pairs in waiting.items()}
     counted = without_waiting([] if with_ungraded else ungraded, queries)
-    scores: Scores = {response.run: {} for response in responses}
-    for run, query_id, score, _ in rows:
-        if score is not None and query_id in counted:
-            scores[run][query_id] = score
+    known = nest_triples(
+        (run, query_id, score)
+        for run, query_id, score, _ in rows
+        if score is not None and query_id in counted
+    )
+    scores: Scores = {response.run: known.get(response.run, {}) for response in responses}
     return Leaderboard(
         measure.name,
         "citations",

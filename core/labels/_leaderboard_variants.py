@@ -253,10 +253,8 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
 def _ungraded_by_whole(project: Project, ungraded: Mapping[str, int]) -> dict[str, int]:
     """Return numbers of ungraded pairs by query, with those of a query's topics."""
     whole = whole_queries(project)
-    by_whole: Counter[str] = Counter()
-    for query, pairs in ungraded.items():
-        by_whole[whole[query]] += pairs
-    return dict(by_whole)
+    by_whole = group_pairs((whole[query], pairs) for query, pairs in ungraded.items())
+    return {query: sum(pairs) for query, pairs in by_whole.items()}
 
 
 def _union_board(project: Project, plain: Leaderboard, base: Basis, cutoff: int) -> Leaderboard:

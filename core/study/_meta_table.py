@@ -563,13 +563,14 @@ def _make_cell(
 
 
 def _mark_rows(rows: Sequence[TableRow]) -> Iterator[TableRow]:
-    best: dict[tuple[int, str], float] = {}
-    for row in rows:
-        for at, cell in enumerate(row.cells):
-            for name in META_COEFFICIENTS:
-                value = cell.value(name)
-                if value is not None and not cell.itself:
-                    best[at, name] = max(value, best.get((at, name), -1.0))
+    others = [(at, cell) for row in rows for at, cell in enumerate(row.cells) if not cell.itself]
+    values = group_pairs(
+        ((at, name), cell.value(name)) for at, cell in others for name in META_COEFFICIENTS
+    )
+    best = {
+        key: max((value for value in of_column if value is not None), default=None)
+        for key, of_column in values.items()
+    }
     for row in rows:
         cells = [
             replace(
