@@ -334,13 +334,13 @@ def _write_step(
     known = list_drafts(project, author)
     clean = dict(zip(after, clean_questions(cursor, list(after.values())), strict=True))
     begun = latest_version(project) if seen is None else seen
-    changed = {}
-    for key in ids:
-        old, new = known.get(key), None
-        if key in after and not _is_saved(project, clean[key]):
-            new = Draft(clean[key], begun if old is None else old.base_version)
-        if _write_draft(old) != _write_draft(new):
-            changed[key] = (_write_draft(old), _write_draft(new))
+    drafted = {
+        key: Draft(question, known[key].base_version if key in known else begun)
+        for key, question in clean.items()
+        if not _is_saved(project, question)
+    }
+    written = {key: (_write_draft(known.get(key)), _write_draft(drafted.get(key))) for key in ids}
+    changed = {key: (was, becomes) for key, (was, becomes) in written.items() if was != becomes}
     if not changed:
         return
     if count_steps(project, author)[1]:
