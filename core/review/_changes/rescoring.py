@@ -234,13 +234,16 @@ def responsible_passages(
         moves the label of the state before, or undoing only this change in the state after restores
             the label.
     """
-    flags: dict[str, NDArray[np.bool_]] = {}
-    for labels, state, other in sides:
-        whole = labels(list(state.values()))
-        for key in keys:
-            moved = labels(list(swap_question(state, other, key).values())) != whole
-            flags[key] = flags[key] | moved if key in flags else moved
-    return flags
+    wholes = [labels(list(state.values())) for labels, state, _ in sides]
+
+    def find_moved(key: str) -> NDArray[np.bool_]:
+        moved = [
+            labels(list(swap_question(state, other, key).values())) != whole
+            for (labels, state, other), whole in zip(sides, wholes, strict=True)
+        ]
+        return np.asarray(np.logical_or.reduce(moved), bool)
+
+    return {key: find_moved(key) for key in keys}
 
 
 def swap_question(state: Asked, other: Asked, key: str) -> dict[str, Question]:

@@ -33,7 +33,6 @@ from ...labels import (
     Leaderboard,
     Policy,
     QueryChoice,
-    QueryRatings,
     Ratings,
     basis,
     gradable_questions,
@@ -44,6 +43,7 @@ from ...labels import (
     overriding_sql,
     pooled_labels,
     pooled_passages,
+    ratings_beside,
 )
 from ...measures import Flags, parse_measure
 from ...store import Project, cache, cached
@@ -173,22 +173,18 @@ def responsible_questions(
     """
     old, new = (by_query.get(query_id, {}) for by_query in banks)
     texts = [*old.values(), *new.values()]
-    known: dict[tuple[object, ...], QueryRatings] = {}
     sides = []
     for base, state, other in ((before, old, new), (after, new, old)):
-        view = (*base.rated, base.overridden)
-        if view not in known:
-            known[view] = load_ratings(project, base, query_id, texts)
+        known = ratings_beside(project, base, query_id, texts, [])
         # A direct grader is asked only about the query, so changes of the bank do not affect it.
         asks = base.grader.spec.method != "direct"
         sides.append(
-            (partial(labels_under, base, known[view]), state if asks else {}, other if asks else {})
+            (partial(labels_under, base, known), state if asks else {}, other if asks else {})
         )
     flags = responsible_passages(keys, sides)
-    passage_ids = known[view].passage_ids
     return {
         passage_id: tuple(key for key in keys if flags[key][row]) or tuple(keys)
-        for row, passage_id in enumerate(passage_ids)
+        for row, passage_id in enumerate(known.passage_ids)
     }
 
 
