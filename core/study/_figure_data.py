@@ -84,10 +84,12 @@ def offered_boards(
         for measure in measures
         if not parse_measure(measure).takes_grades
     }
-    for source in judgment_sources(project):
-        for measure in measures:
-            if parse_measure(measure).takes_judgments:
-                choices[f"{source} {measure}"] = BoardChoice(measure, source)
+    choices |= {
+        f"{source} {measure}": BoardChoice(measure, source)
+        for source in judgment_sources(project)
+        for measure in measures
+        if parse_measure(measure).takes_judgments
+    }
     return choices | {
         f"{name} ({measure})": BoardChoice(measure, name)
         for name, measure in imported_leaderboards(project)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...bank import latest_version
 from ...choices import DisagreementOrder
+from ...grouping import group_pairs
 from ...labels import Policy, basis, graded_pairs
 from ...measures import Flags, Indices, match_scales
 from ...records import readable_texts
@@ -292,8 +293,7 @@ def _given_by(
         return {}
     base = basis(project, side.policy)
     wanted = sorted({(pair.query_id, pair.passage_id) for pair in pairs})
-    ratings: dict[tuple[str, str], list[SupportingQuestion]] = {place: [] for place in wanted}
-    for query, passage, question, text, rating in project.rows(
+    rows = project.rows(
         "WITH wanted AS (SELECT unnest($queries) AS query_id, unnest($passages) AS passage_id)"
         " SELECT query_id, passage_id, question_id, coalesce(t.text, question_id), rating"
         f" FROM ({graded_pairs(base)}) p JOIN queries USING (query_key)"
@@ -306,11 +306,13 @@ def _given_by(
             "queries": [query for query, _ in wanted],
             "passages": [passage for _, passage in wanted],
         },
-    ):
-        ratings[query, passage].append(SupportingQuestion(question, text, rating))
+    )
+    supporting = group_pairs(
+        ((query, passage), SupportingQuestion(*question)) for query, passage, *question in rows
+    )
     return {
         (*place, value): tuple(one for one in found if one.rating >= value)
-        for place, found in ratings.items()
+        for place, found in supporting.items()
         for value in range(1, base.grader.spec.max_rating + 1)
     }
 
