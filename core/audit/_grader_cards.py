@@ -57,10 +57,11 @@ _STEMS = (
     ("phi", "phi"),
     ("command", "command"),
     ("minilm", "minilm"),
+    (r"o[1-9]\Z", "gpt"),
 )
-"""Beginnings of model names, or of their parts between separators, each with its family."""
-
-_O_SERIES = re.compile(r"o[1-9]")
+"""Patterns of the beginning of model names, or of their parts between separators, each with its
+family.
+"""
 
 
 def family_of(model: str) -> str:
@@ -73,13 +74,9 @@ def family_of(model: str) -> str:
     """
     name = model.strip().lower().rpartition("/")[2].partition("@")[0]
     words = [word for word in re.split(r"[-_.: ]+", name) if word]
-    for word in words:
-        for stem, family in _STEMS:
-            if word.startswith(stem):
-                return family
-        if _O_SERIES.fullmatch(word):
-            return "gpt"
-    return "-".join(word for word in words if not any(sign.isdigit() for sign in word)) or name
+    known = (family for word in words for stem, family in _STEMS if re.match(stem, word))
+    unsized = "-".join(word for word in words if not any(sign.isdigit() for sign in word))
+    return next(known, unsized or name)
 
 
 @dataclass(frozen=True)
