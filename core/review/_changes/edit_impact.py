@@ -370,11 +370,10 @@ def _find_deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
     states: dict[str, _Asked] = {}
     for query_id, questions in edits.items():
         places = [(query_id, q.subtopic_id) for q in (*saved[query_id], *questions)]
-        group = {}
-        for key in asking_queries(project, places):
-            if key not in saved:
-                saved[key] = bank_questions(project, base.version, key)
-            group[key] = _asked_states(project, base, key, saved, edits)
+        group = {
+            key: _asked_states(project, base, key, saved, edits)
+            for key in asking_queries(project, places)
+        }
         moved = {
             key: asked for key, asked in group.items() if _edited_ids(*asked, base.grader.spec)
         }
