@@ -213,17 +213,6 @@ def list_proposals(
         states: restricts the result to these states.
         keys: restricts the result to these keys; None for all.
     """
-    asked: dict[str, Any] = {
-        "query": query_id,
-        "states": list(states),
-        "keys": None if keys is None else list(keys),
-    }
-    only = {
-        "query": "query_id = $query",
-        "states": "list_contains($states, state)",
-        "keys": "proposal_key IN $keys",
-    }
-    given = {name: value for name, value in asked.items() if value is not None}
     hidden = hidden_questions(project)
     proposals = [
         _read_proposal(row)
@@ -231,8 +220,14 @@ def list_proposals(
             f"SELECT {_COLUMNS} FROM proposals p JOIN generations g USING (generation_key)"
             " JOIN queries q USING (query_key) LEFT JOIN passages USING (passage_key)"
             " LEFT JOIN proposed_items i USING (proposal_key)"
-            f" WHERE {' AND '.join(only[name] for name in given)} ORDER BY query_key, proposal_key",
-            given,
+            " WHERE ($query IS NULL OR query_id = $query) AND list_contains($states, state)"
+            " AND ($keys IS NULL OR list_contains($keys::BIGINT[], proposal_key))"
+            " ORDER BY query_key, proposal_key",
+            {
+                "query": query_id,
+                "states": list(states),
+                "keys": None if keys is None else list(keys),
+            },
         )
     ]
     return [proposal for proposal in proposals if proposal.question_id not in hidden]

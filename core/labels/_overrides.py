@@ -263,8 +263,9 @@ def find_overrides(
 
 def queries_of_questions(project: Project, question_ids: Iterable[str]) -> set[str]:
     """Return the ids of the queries that questions belong to."""
-    wanted = set(question_ids)
     rows = project.rows(
-        "SELECT question_id, query_id FROM questions JOIN queries USING (query_key)"
+        "SELECT query_id FROM questions JOIN queries USING (query_key)"
+        " WHERE list_contains(?, question_id)",
+        [list(question_ids)],
     )
-    return {query_id for question_id, query_id in rows if question_id in wanted}
+    return {query_id for (query_id,) in rows}
