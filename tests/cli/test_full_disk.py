@@ -30,6 +30,7 @@ from exam_workbench.exchange import check_project, list_publications
 from exam_workbench.store import open_project
 
 os.environ["EXAM_PROJECT"] = "some.duckdb"
+sys.dont_write_bytecode = True
 Path("new.tsv").write_text("".join(f"new-{i}\\t{i} {'word ' * 50}\\n" for i in range(5000)))
 ACTS = [
     "import passages new.tsv", "bank edit q1/a --text Changed? --note x",

@@ -137,13 +137,14 @@ def test_reopened_database_is_announced_once(project: Project) -> None:
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Limit files to a few bytes, so that writing fails as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    """Limit files to a few bytes, so that writing fails as on a full disk, and write no broken bytecode."""
+    before, sys.dont_write_bytecode = resource.getrlimit(resource.RLIMIT_FSIZE), True
     resource.setrlimit(resource.RLIMIT_FSIZE, (50, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = False
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of files.")

@@ -27,11 +27,12 @@ def serve(*paths: Path, canary: Path | None = None) -> subprocess.Popen[bytes]:
         canary: a folder; the server logs every access to it in a file next to it.
     """
     watched = {} if canary is None else {"CANARY": str(canary)}
+    # The tests request all routes in less than a minute. A full disk would leave broken bytecode in the tree.
+    settings = {"PYTHONPATH": str(ROOT), "EXAM_LIMIT_REQUESTS": "100000", "PYTHONDONTWRITEBYTECODE": "1"}
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.server.serving", str(free_port()), *map(str, paths)],
         cwd=ROOT,
-        # The tests request all routes in less than a minute.
-        env={**os.environ, "PYTHONPATH": str(ROOT), "EXAM_LIMIT_REQUESTS": "100000", **watched},
+        env={**os.environ, **settings, **watched},
     )
     while not door_file(paths[-1]).exists():
         try:
