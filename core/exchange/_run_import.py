@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any
 
 from ..bank import add_topics
 from ..errors import Report
 from ..formats import Source, name_runs, read_run_lines
 from ..limits import describe_exceeded, read_limit
 from ..records import ReplacedDataKeeper, clear_runs, name_passages_of, unknown_queries
-from ..store import Cursor, quoted_path, stage_columns, table_of
+from ..store import Cursor, ParquetBuffer, quoted_path, stage_rows, table_of
 from ..text import first_few, quote_name
 
 LINES_A_BATCH = 50_000
@@ -43,13 +42,11 @@ _REMARKS = {
     "contradicts": "run {}: the rank contradicts the scores; the scores count",
     "unreadable": "run {}: the rank is not a number; the scores count",
 }
-"""Texts of notes by kind of irregularity, with the name of the run. All but the first are columns
-of a part.
-"""
+"""Texts of notes by kind of irregularity, in their order, with the name of the run."""
 
 
 @dataclass
-class RunFiles:
+class RunFiles(ParquetBuffer):
     """Run files after reading, with their lines in a file of their own, so that memory does not
     grow with them.
 
@@ -65,12 +62,8 @@ class RunFiles:
     first_lines: list[tuple[Source, dict[str, int]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # Imported here, because every import of files loads this module.
-        import pyarrow.parquet as pq
-
-        self.file = self.folder / "lines.parquet"
         schema = table_of({name: [] for name in _COLUMNS}, _COLUMNS).schema
-        self._writer = pq.ParquetWriter(self.file, schema)
+        super().__init__(self.folder / "lines.parquet", schema)
 
     def read_file(self, source: Source) -> None:
         """Read a file to its end."""
@@ -90,7 +83,7 @@ class RunFiles:
                 reason = describe_exceeded("the file names more queries than", "IDS", most)
                 self.report.refuse(source.name, batch[-1].line, "limit-exceeded", reason)
                 return
-            columns: dict[str, list[Any]] = {
+            columns: dict[str, Sequence[object]] = {
                 "run": [numbers[line.tag] for line in batch],
                 "query": [self.queries[line.query_id] for line in batch],
                 "line": [line.line for line in batch],
@@ -100,10 +93,6 @@ class RunFiles:
             }
             self._writer.write_table(table_of(columns, _COLUMNS))
         self.first_lines.append((source, first_lines))
-
-    def close(self) -> None:
-        """Write the lines out; nothing can be added afterwards."""
-        self._writer.close()
 
 
 @dataclass
@@ -129,13 +118,8 @@ class RunImport:
         self._part = quoted_path(self.files.folder / "part.parquet")
         if unknown := unknown_queries(self.cursor, self.files.queries):
             add_topics(self.cursor, unknown)
-        columns: Mapping[str, Sequence[object]] = {
-            "query_id": [*self.files.queries],
-            "query": [*self.files.queries.values()],
-        }
-        stage_columns(
-            self.cursor, "run_queries", columns, {"query_id": "VARCHAR", "query": "INTEGER"}
-        )
+        queries = list(self.files.queries.items())
+        stage_rows(self.cursor, "run_queries", queries, {"query_id": "VARCHAR", "query": "INTEGER"})
 
     def check_queries(self) -> None:
         """Refuse, or remark on, the unknown queries of each file."""
@@ -170,12 +154,18 @@ class RunImport:
             for name, (source, tag) in zip(names, self.files.found, strict=True)
         ]
         keys = clear_runs(self.cursor, runs, self.keeper)
-        self.cursor.execute("CREATE OR REPLACE TEMP TABLE new_runs (run INTEGER, run_key INTEGER)")
-        self.cursor.executemany("INSERT INTO new_runs VALUES (?, ?)", list(enumerate(keys)))
-        odd = _Irregularities(self.report, self.files.found, names)
-        written = sum(self._write_part(first, last, odd) for first, last in self._parts())
-        self.cursor.execute("DROP TABLE new_runs")
-        odd.write_remarks()
+        stage_rows(
+            self.cursor,
+            "new_runs",
+            list(enumerate(keys)),
+            {"run": "INTEGER", "run_key": "INTEGER"},
+        )
+        self.cursor.execute(
+            "CREATE OR REPLACE TEMP TABLE odd_lines"
+            " (run INTEGER, what VARCHAR, line INTEGER, times BIGINT)"
+        )
+        written = sum(self._write_part(first, last) for first, last in self._parts())
+        self._remark_on_odd_lines(names)
         return {"runs": len(names), "ranked passages": written}
 
     def _free_names(self, names: Sequence[str]) -> list[str]:
@@ -239,12 +229,12 @@ class RunImport:
     def _lines(self) -> str:
         return (
             "(SELECT l.* EXCLUDE (query), query_key"
-            f" FROM read_parquet({quoted_path(self.files.file)}) l"
+            f" FROM {self.files.relation} l"
             " JOIN run_queries USING (query) JOIN queries USING (query_id))"
         )
 
-    def _write_part(self, first: int, last: int, odd: _Irregularities) -> int:
-        """Rank the lines of some queries as trec_eval does, and gather irregularities.
+    def _write_part(self, first: int, last: int) -> int:
+        """Rank the lines of some queries as trec_eval does, and gather irregular ones.
 
         The order is by score as a 32-bit float, the greater passage id first among equals.
         """
@@ -270,7 +260,14 @@ class RunImport:
             {"first": first, "last": last},
         )
         part = f"read_parquet({self._part})"
-        odd.gather(self.cursor, part)
+        self.cursor.execute(
+            "INSERT INTO odd_lines SELECT run, what, min(line), sum(times) FROM (SELECT run,"
+            " unnest([{'what': 'repeated', 'line': next_copy, 'times': copies - 1},"
+            " {'what': 'tied', 'line': line, 'times': tied::BIGINT},"
+            " {'what': 'contradicts', 'line': line, 'times': contradicts::BIGINT},"
+            " {'what': 'unreadable', 'line': line, 'times': unreadable::BIGINT}],"
+            f" recursive := true) FROM {part}) WHERE times > 0 GROUP BY run, what"
+        )
         name_passages_of(self.cursor, part, place="(query_key, run, rank)")
         return int(
             self.cursor.execute(
@@ -280,41 +277,15 @@ class RunImport:
             ).fetchall()[0][0]
         )
 
-
-@dataclass
-class _Irregularities:
-    """Irregularities of each run, summed over the parts: the first line and the number."""
-
-    report: Report
-    found: Sequence[tuple[Source, str]]
-    names: Sequence[str]
-    seen: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
-
-    def gather(self, cursor: Cursor, part: str) -> None:
-        """Add the irregularities in the ranked lines of some queries; `part` is an SQL table
-        expression.
-        """
-        columns = ", ".join(
-            f"min(line) FILTER ({what}), count(*) FILTER ({what})" for what in [*_REMARKS][1:]
-        )
-        for run, *counts in cursor.execute(
-            f"SELECT run, min(next_copy), sum(copies - 1), {columns} FROM {part}"
-            " GROUP BY run ORDER BY run"
+    def _remark_on_odd_lines(self, names: Sequence[str]) -> None:
+        """Write a remark for each run's irregularities of a kind: the first line and the number."""
+        for what, run, line, times in self.cursor.execute(
+            "SELECT what, run, min(line), sum(times) FROM odd_lines GROUP BY what, run"
+            " ORDER BY list_position($kinds, what), run",
+            {"kinds": [*_REMARKS]},
         ).fetchall():
-            for what, line, times in zip(_REMARKS, counts[::2], counts[1::2], strict=True):
-                if times:
-                    first, before = self.seen.get((run, what), (line, 0))
-                    self.seen[run, what] = (min(first, line), before + int(times))
-
-    def write_remarks(self) -> None:
-        """Write a remark for every irregularity."""
-        for what, reason in _REMARKS.items():
-            for run, (source, _) in enumerate(self.found):
-                if (run, what) in self.seen:
-                    line, times = self.seen[run, what]
-                    self.report.remark(
-                        source.name, line, what, reason.replace("{}", self.names[run]), times
-                    )
+            reason = _REMARKS[what].replace("{}", names[run])
+            self.report.remark(self.files.found[run][0].name, line, what, reason, int(times))
 
 
 NOTHING_LEFT = "all queries are unknown, so there is nothing to import"

