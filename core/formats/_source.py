@@ -343,11 +343,10 @@ def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        if isinstance(line, bytes):
-            try:
-                line.decode()
-            except UnicodeDecodeError as undecodable:
-                raise Refused("not-utf8", _not_utf8(undecodable)) from undecodable
+        try:
+            raw.decode()
+        except UnicodeDecodeError as undecodable:
+            raise Refused("not-utf8", _not_utf8(undecodable)) from undecodable
         raise Refused(
             "invalid-json", f"invalid JSON: {error.msg} at character {error.colno}"
         ) from error
@@ -735,12 +734,9 @@ def open_rows(
                 yield from _table_rows(lines, number, names, separator, exact, file, report)
                 return
     for number, line in lines:
-        if not line or line.isspace():
-            continue
-        try:
-            yield number, of_line(line)
-        except Refused as refused:
-            report.refuse(file, number, refused.code, str(refused))
+        if line and not line.isspace():
+            with report_refusals(report, file, number):
+                yield number, of_line(line)
 
 
 _QUOTED = re.compile(r'\t *"[^\t]*" *(?=[\t\r]|$)')
@@ -793,34 +789,30 @@ def _table_rows(
         strict=True,
         quoting=csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL,
     )
-    while True:
-        number = at + 1
-        try:
-            cells = next(rows, None)
-        except csv.Error as error:
-            long = "field larger than field limit" in str(error)
-            reason = (
-                describe_exceeded("a cell is longer than", "CELL", read_limit("CELL"))
-                if long
-                else f"invalid CSV: {error}"
-            )
-            report.refuse(file, number, "invalid-csv", reason)
-            return
-        except Refused as refused:
-            report.refuse(file, at, refused.code, str(refused))
-            return
-        if cells is None:
-            return
-        cells = cells if exact else [cell.strip() for cell in cells]
-        if len(cells) == len(names):
-            yield number, {name: cell for name, cell in zip(names, cells, strict=True) if cell}
-        elif any(cells):
-            report.refuse(
-                file,
-                number,
-                "wrong-number-of-columns",
-                f"the row has {len(cells)} cells; the header has {len(names)}",
-            )
+    number = at + 1
+    try:
+        for cells in rows:
+            cells = cells if exact else [cell.strip() for cell in cells]
+            if len(cells) == len(names):
+                yield number, {name: cell for name, cell in zip(names, cells, strict=True) if cell}
+            elif any(cells):
+                report.refuse(
+                    file,
+                    number,
+                    "wrong-number-of-columns",
+                    f"the row has {len(cells)} cells; the header has {len(names)}",
+                )
+            number = at + 1
+    except csv.Error as error:
+        long = "field larger than field limit" in str(error)
+        reason = (
+            describe_exceeded("a cell is longer than", "CELL", read_limit("CELL"))
+            if long
+            else f"invalid CSV: {error}"
+        )
+        report.refuse(file, number, "invalid-csv", reason)
+    except Refused as refused:
+        report.refuse(file, at, refused.code, str(refused))
 
 
 SEPARATORS = "\t;,"
