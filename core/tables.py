@@ -1,4 +1,4 @@
-"""CSV for spreadsheets: cells that a spreadsheet would read as formulas are made harmless."""
+"""CSV and TSV for spreadsheets: cells that begin like a formula are made harmless."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from .text import TURNING, with_escapes
 
@@ -25,6 +26,22 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         [disarm_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
     )
     return out.getvalue()
+
+
+def tsv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a table as TSV; None gives an empty cell.
+
+    Args:
+        rows: as many cells each as the header has. A text is put on one line, and gets an
+            apostrophe in front if it begins like a formula. Numbers keep their full precision.
+    """
+    return "".join("\t".join(map(_tsv_cell, row)) + "\n" for row in chain([header], rows))
+
+
+def _tsv_cell(value: object) -> str:
+    if value is None:
+        return ""
+    return disarm_cell(" ".join(value.split())) if isinstance(value, str) else repr(value)
 
 
 LATEX = {

@@ -27,7 +27,7 @@ from ..records import (
     visible_rows,
 )
 from ..store import Cursor, Project, log_action, log_readonly_action, put_setting, read_setting
-from ..tables import csv_text, disarm_cell
+from ..tables import csv_text, tsv_text
 from ..types import GraderSpec
 from .exporting import bank_csv, bank_jsonl, board_latex, qrels_text, zip_bytes
 
@@ -814,13 +814,6 @@ def overrides_csv(project: Project, version: int | None = None) -> str:
 def _wide_tsv(boards: list[Leaderboard]) -> str:
     """Return leaderboards as one table that `read_boards` reads, in the order of the first."""
     header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
-    lines = ["\t".join(("run", *map(disarm_cell, header)))]
-    for run in boards[0].scores:
-        numbers = [
-            value
-            for board in boards
-            for value in (board.scores.get(run), board.std_errors.get(run))
-        ]
-        cells = ["" if value is None else repr(value) for value in numbers]
-        lines.append("\t".join((disarm_cell(" ".join(run.split())), *cells)))
-    return "\n".join(lines) + "\n"
+    columns = [column for board in boards for column in (board.scores, board.std_errors)]
+    rows = ((run, *(column.get(run) for column in columns)) for run in boards[0].scores)
+    return tsv_text(("run", *header), rows)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..choices import SheetForm
 from ..errors import Report
-from ..tables import disarm_cell, rearm_cell
+from ..tables import rearm_cell, tsv_text
 from ..text import one_line, quote_name
 from ._source import (
     SMALL,
@@ -63,19 +63,11 @@ def write_sheet(lines: Iterable[SheetLine], form: SheetForm) -> str:
     """
     if form == "jsonl":
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in map(_as_row, lines))
-    rows = ["\t".join(HEADER)]
-    for line in lines:
-        cells = (
-            line.query_id,
-            line.query,
-            " / ".join(line.questions),
-            line.passage_id,
-            line.passage,
-            "",
-            "",
-        )
-        rows.append("\t".join(disarm_cell(one_line(cell)) for cell in cells))
-    return "\n".join(rows) + "\n"
+    rows = (
+        (line.query_id, line.query, " / ".join(line.questions), line.passage_id, line.passage)
+        for line in lines
+    )
+    return tsv_text(HEADER, ((*map(one_line, row), None, None) for row in rows))
 
 
 def _as_row(line: SheetLine) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TextIO
 
 from ..choices import LEADERBOARD_FORMS
 from ..errors import InputError, Report
-from ..tables import disarm_cell, escape_latex, rearm_cell
+from ..tables import escape_latex, rearm_cell, tsv_text
 from ..text import first_few
 from ..types import Board, BoardRow
 from ._source import (
@@ -232,17 +232,12 @@ def write_board_tsv(measure: str, rows: Iterable[TableRow], out: TextIO) -> None
         out: receives a header and a line for each row, with full precision. A name that looks like
             a formula gets an apostrophe, which `read_boards` removes.
     """
-    named = disarm_cell(" ".join(measure.split()))
-    out.write(f"rank\trun\t{named}\t{named} std_error\tqueries\n")
-    for rank, run, score, std_error, queries in rows:
-        cells = (
-            _plain_number(rank),
-            disarm_cell(" ".join(run.split())),
-            repr(score),
-            _plain_number(std_error),
-            _plain_number(queries),
-        )
-        out.write("\t".join(cells) + "\n")
+    header = ("rank", "run", measure, f"{measure} std_error", "queries")
+    cells = (
+        (_plain_number(rank), run, score, _plain_number(std_error), _plain_number(queries))
+        for rank, run, score, std_error, queries in rows
+    )
+    out.write(tsv_text(header, cells))
 
 
 def write_board_latex(measure: str, rows: Iterable[TableRow], out: TextIO, digits: int = 3) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..choices import META_COEFFICIENTS
 from ..labels import queries_with_ungraded
-from ..tables import disarm_cell, escape_latex
+from ..tables import escape_latex, tsv_text
 from ._meta_table import NEAR, POOR, Cell, MetaTable
 
 TITLES = {"spearman": "Spearman", "kendall": "Kendall", "tau_ap": "tau_AP"}
@@ -86,37 +87,20 @@ def meta_tsv(table: MetaTable, coefficients: Sequence[str] = META_COEFFICIENTS) 
     header += [
         f"{c.title} {name}{end}" for c in table.columns for name in coefficients for end in ends
     ]
-    lines = [[*_text_cells(header), "undefined"]]
+    lines = []
     for row in table.rows:
-        rating = "" if row.min_rating is None else str(row.min_rating)
-        cells = [
-            *_text_cells([row.name]),
-            rating,
-            str(row.needed),
-            str(row.usable),
-            *_text_cells([row.queries]),
-        ]
+        cells: list[Any] = [row.name, row.min_rating, row.needed, row.usable, row.queries]
         for cell in row.cells:
             for name in coefficients:
-                numbers = [
-                    cell.value(name),
-                    *((cell.intervals.get(name) or (None, None)) if table.samples else ()),
-                ]
-                cells += ["" if number is None else repr(number) for number in numbers]
+                interval = (cell.intervals.get(name) or (None, None)) if table.samples else ()
+                cells += [cell.value(name), *interval]
         reasons = [
             f"{column.title}: {cell.correlation.undefined}"
             for column, cell in zip(table.columns, row.cells, strict=True)
             if cell.correlation.undefined
         ]
-        lines.append([*cells, *_text_cells([" ".join(reasons)])])
-    return "".join("\t".join(line) + "\n" for line in lines)
-
-
-def _text_cells(cells: Sequence[str]) -> list[str]:
-    """Return cells of text, each on one line, and neutralised so that spreadsheets do not read them
-    as formulas.
-    """
-    return [disarm_cell(" ".join(cell.split())) for cell in cells]
+        lines.append([*cells, " ".join(reasons)])
+    return tsv_text([*header, "undefined"], lines)
 
 
 def meta_latex(
