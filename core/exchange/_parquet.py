@@ -502,15 +502,15 @@ def _text_lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tupl
 def _advance_keys(connection: Cursor, last: int) -> None:
     """Set the key sequence above every key that was assigned or is in use."""
     filled = filled_tables(connection)
-    for table, columns in _table_columns(connection).items():
-        keys = [
-            f"max({name})"
-            for name, type_ in columns
-            if name.endswith("_key") and type_ == "INTEGER"
-        ]
-        if keys and table in filled:
-            used = connection.execute(f"SELECT {', '.join(keys)} FROM {table}").fetchall()[0]
-            last = max(last, *(min(key, LARGEST_KEY) for key in used if key is not None))
+    used = " UNION ALL ".join(
+        f"SELECT max({name}) FROM {table}"
+        for table, columns in _table_columns(connection).items()
+        for name, type_ in columns
+        if table in filled and name.endswith("_key") and type_ == "INTEGER"
+    )
+    if used:
+        sql = f"SELECT greatest({last:d}, least(max(key), {LARGEST_KEY})) FROM ({used}) u(key)"
+        ((last,),) = connection.execute(sql).fetchall()
     if last:
         connection.execute(f"CREATE OR REPLACE SEQUENCE keys START {last:d}")
         connection.execute("SELECT nextval('keys')")
@@ -579,15 +579,12 @@ def export_grades(
         written = {}
         for name, sql in tables.items():
             given = {**base.parameters, "queries": queries}
-            rows = cursor.sql(sql, params={key: given[key] for key in given if f"${key}" in sql})
-            target = made / "files" / (name if name == "grades" else f"{name}.parquet")
+            used = {key: given[key] for key in given if f"${key}" in sql}
+            target = quoted_path(made / "files" / (name if name == "grades" else f"{name}.parquet"))
             # Approximate size of each file of grades.
-            size = "256MB" if name == "grades" else None
-            rows.write_parquet(str(target), compression="zstd", file_size_bytes=size)
-            pattern = quoted_path(target / "*.parquet" if name == "grades" else target)
-            written[name] = int(
-                cursor.execute(f"SELECT count(*) FROM read_parquet({pattern})").fetchall()[0][0]
-            )
+            size = ", FILE_SIZE_BYTES '256MB'" if name == "grades" else ""
+            copy = f"COPY ({sql}) TO {target} (FORMAT parquet, COMPRESSION zstd{size})"
+            ((written[name],),) = cursor.execute(copy, used).fetchall()
         return written
 
     with explain_write_errors(folder):
