@@ -249,7 +249,9 @@ def _object_group(kind: str, objects: Iterable[BaseModel]) -> Group:
 
 def _endpoint_parameters(llm_config: LlmConfigProtocol) -> dict[str, Any]:
     """Return the parameters of the endpoint; its key stays in the environment."""
-    named = {"model": llm_config.model, "base_url": getattr(llm_config, "base_url", None)}
-    if os.environ.get("OPENAI_API_KEY"):
-        named["key_variable"] = "OPENAI_API_KEY"
+    named = {
+        "model": llm_config.model,
+        "base_url": getattr(llm_config, "base_url", None),
+        "key_variable": "OPENAI_API_KEY" if os.environ.get("OPENAI_API_KEY") else None,
+    }
     return {"back_end": "openai"} | {name: value for name, value in named.items() if value}

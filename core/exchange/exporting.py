@@ -19,8 +19,14 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from .. import bank
-from ..bank import bank_for, how_to_grade, label_graders, list_questions
+from ..bank import (
+    bank_for,
+    check_version,
+    how_to_grade,
+    label_graders,
+    list_questions,
+    unsealed_questions,
+)
 from ..errors import InputError
 from ..formats import (
     ANY_ANSWER,
@@ -150,7 +156,7 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
     )
     banked = group_pairs(
         (question.query_id, question)
-        for question in bank.unsealed_questions(project, list_questions(project))
+        for question in unsealed_questions(project, list_questions(project))
     )
     known = queries_of(project)
     # Queries that are added meanwhile are only in the result of this second call.
@@ -441,9 +447,9 @@ def bank_jsonl(project: Project, version: int | None = None, sealed: bool = Fals
     Raises:
         InputError: the version is unknown.
     """
-    found = bank.list_questions(project, version)
+    found = list_questions(project, version)
     return written_text(
-        question_bank_files.write_bank, found if sealed else bank.unsealed_questions(project, found)
+        question_bank_files.write_bank, found if sealed else unsealed_questions(project, found)
     )
 
 
@@ -456,7 +462,7 @@ def bank_csv(project: Project, version: int | None = None) -> str:
     """
     return written_text(
         question_bank_files.write_bank_csv,
-        bank.unsealed_questions(project, bank.list_questions(project, version)),
+        unsealed_questions(project, list_questions(project, version)),
     )
 
 
@@ -469,8 +475,8 @@ def bank_in_form(project: Project, form: str, version: int | None = None) -> str
     Raises:
         InputError: the version is unknown, or the form has no place for some questions.
     """
-    version = bank.check_version(project, version)
-    found = bank.unsealed_questions(project, bank.list_questions(project, version))
+    version = check_version(project, version)
+    found = unsealed_questions(project, list_questions(project, version))
     kept = project.read(partial(kept_objects, form=form))
     return written_text(write_nugget_banks, form, queries_of(project), found, version, kept)
 
