@@ -20,7 +20,7 @@ import duckdb
 from ..bank import SCHEMES, SPEC_COLUMNS, STATES, stored_spec
 from ..errors import Report, WorkbenchError
 from ..formats import LARGEST, REPORT, Source, query_files, read_bank, read_responses
-from ..graders import read_prompt
+from ..graders import Price, read_prompt
 from ..labels import SETTING_OF_MIN_JUDGMENT, Policy
 from ..measures.audit import linear_measure
 from ..records import (
@@ -249,11 +249,12 @@ def _is_step(question_id: str, *drafts: str | None) -> bool:
 
 
 def _are_prices(written: str) -> bool:
-    prices = json.loads(written).values()
-    return all(
-        len(price) == 2 and all(type(n) in (int, float) and n >= 0 for n in price)
-        for price in prices
-    )
+    prices = [Price(*price) for price in json.loads(written).values()]
+    cached = [price.cached for price in prices if price.cached is not None]
+    amounts = cached + [
+        amount for price in prices for amount in (price.input, price.output, price.batch)
+    ]
+    return all(type(amount) in (int, float) and amount >= 0 for amount in amounts)
 
 
 def _are_filters(written: str) -> bool:

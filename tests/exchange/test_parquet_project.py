@@ -19,6 +19,7 @@ from exam_workbench.errors import FileError, InputError
 from exam_workbench.exchange import _integrity as rules, _parquet
 from exam_workbench.exchange._integrity import LARGEST_KEY
 from exam_workbench.exchange._parquet import CACHES, MANIFEST, SECRETS
+from exam_workbench.graders import Price
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, add_override, find_overrides, leaderboard, withdraw_by_key
 from exam_workbench.records import add_passages, add_queries, set_pool_depth, write_board
@@ -44,6 +45,8 @@ def fill_nearly_all(project: Project) -> None:
         rated = Grade(2, "defaulted", "an answer", 0.25, "raw", note="shortened", distribution=(0.0, 0.25, 0.75))
         add_outcomes(cursor, put_grader(cursor, SPEC), [(texts["q1/b"], passages["p1"], rated)], job_key=0)
         set_pool_depth(cursor, 7, "ann")
+    bank.set_price(project, "m", Price(1.0, 2.0, cached=0.5), "ann")
+    bank.set_price(project, "n", Price(1.0, 2.0, batch=0.25), "ann")
     judge(project, {("q1", "p1"): 2, ("q1", "p3"): 0})
     judge(project, {("q1", "p1"): 1})
     bank.save_version(project, [replace(A, text="Reworded?")], "reword", "ann")
@@ -252,6 +255,7 @@ BROKEN = [
     ("UPDATE settings SET value = 'x' WHERE name = 'pool_depth'", "settings invalid-pool-depth"),
     ("INSERT INTO settings VALUES ('hold_out', '{\"share\": 2}')", "settings invalid-hold-out"),
     ("INSERT INTO settings VALUES ('prices', '{\"m\": [-1, 0]}')", "settings invalid-prices"),
+    ("INSERT INTO settings VALUES ('prices', '{\"m\": [1, 1, -1]}')", "settings invalid-prices"),
     (
         'INSERT INTO settings VALUES (\'item filters\', \'{"q": {"thresholds": {"near": "high"}, "fell": [1]}}\')',
         "settings invalid-item-filters",
