@@ -11,7 +11,7 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import partial, reduce
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -336,7 +336,9 @@ def _query_grades(
         return []
     table = project.table(
         "SELECT grader_key, asked, passage, rating, answer, defaulted, confidence, raw, reason,"
-        " note FROM (SELECT unnest($asked::INTEGER[]) AS question_text_key,"
+        " note, defaulted OR confidence IS NOT NULL OR raw IS NOT NULL OR reason IS NOT NULL"
+        " OR note IS NOT NULL AS detailed"
+        " FROM (SELECT unnest($asked::INTEGER[]) AS question_text_key,"
         f" generate_subscripts($asked, 1) AS asked) JOIN ({grades_sql}) USING (question_text_key)"
         " JOIN (SELECT unnest($texts::INTEGER[]) AS passage_text_key, generate_subscripts($texts,"
         " 1) AS passage) USING (passage_text_key) ORDER BY passage, grader_key, asked",
@@ -364,20 +366,8 @@ def _grade_columns(
     spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, table: pa.Table
 ) -> GradeColumns:
     """Return a grader's grades as columns, with the ids of the questions and passages."""
-    # Imported here, because it loads slowly and qrels do not need it.
-    import pyarrow.compute as pc
-
-    stated = {
-        name: where for name in _DETAILS if pc.any(where := _detail_mask(table[name])).as_py()
-    }
-    details = {}
-    if stated:
-        rows = pc.indices_nonzero(reduce(pc.or_, stated.values()))
-        values = zip(*(table[name].take(rows).to_pylist() for name in stated), strict=True)
-        details = {
-            row: GradeDetail(**dict(zip(stated, row_values, strict=True)))
-            for row, row_values in zip(rows.to_pylist(), values, strict=True)
-        }
+    rows = np.flatnonzero(table["detailed"].to_numpy())
+    details = table.select(_DETAILS).take(pa.array(rows)).to_pylist()
     rating = table["rating"]
     return GradeColumns(
         spec,
@@ -385,13 +375,8 @@ def _grade_columns(
         passages.tolist(),
         rating.to_pylist() if rating.null_count else rating.to_numpy().tolist(),
         table["answer"].to_numpy().tolist(),
-        details,
+        {row: GradeDetail(**detail) for row, detail in zip(rows.tolist(), details, strict=True)},
     )
-
-
-def _detail_mask(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the mask of the rows of a column that hold a detail."""
-    return column if pa.types.is_boolean(column.type) else column.is_valid()
 
 
 def qrels_text(

@@ -338,14 +338,8 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
 
 def _read_answer(row: dict[str, Any]) -> WrittenAnswer:
     run = good_id(row.get("run"), "run")
-    k = row.get("k")
-    if run == GOLD:
-        k = None
-    elif type(k) is not int or not 1 <= k <= MOST:
-        raise Refused("invalid-number", "k is not a whole number from 1")
-    draw = row.get("draw", 1)
-    if type(draw) is not int or not 1 <= draw <= MOST:
-        raise Refused("invalid-number", "draw is not a whole number from 1")
+    k = None if run == GOLD else _whole_number(row.get("k"), "k")
+    draw = _whole_number(row.get("draw", 1), "draw")
     return WrittenAnswer(
         good_id(value_of(row, ANSWER_QUERY_KEYS, "query id"), "query"),
         run,
@@ -353,6 +347,12 @@ def _read_answer(row: dict[str, Any]) -> WrittenAnswer:
         draw,
         good_text(value_of(row, ("answer",), "answer"), "answer"),
     )
+
+
+def _whole_number(value: object, name: str) -> int:
+    if type(value) is not int or not 1 <= value <= MOST:
+        raise Refused("invalid-number", f"{name} is not a whole number from 1")
+    return value
 
 
 ANSWERS = FileKind(
