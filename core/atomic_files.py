@@ -219,6 +219,26 @@ def put_new(made: Path, path: Path) -> bool:
     return True
 
 
+@contextmanager
+def create_file(path: Path, taken: InputError) -> Iterator[Path]:
+    """Yield a temporary path for the block to write. After the block, that file is at `path`, whose
+    missing folders are made. If the block fails, no file is there.
+
+    Raises:
+        InputError: `taken`, if `path` exists before or after the block.
+        OSError: the file or a folder cannot be made.
+    """
+    # A broken link counts as an existing file too: its target could be made through it.
+    if os.path.lexists(path):
+        raise taken
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with WorkingFolder(path.parent) as folder:
+        made = folder / path.name
+        yield made
+        if not put_new(made, path):
+            raise taken
+
+
 def make_folder(path: Path) -> None:
     """Make a folder for exports and its missing parents; their modes follow the umask.
 

@@ -18,6 +18,7 @@ from exam_workbench import atomic_files
 from exam_workbench.atomic_files import (
     PREFIX,
     WorkingFolder,
+    create_file,
     make_folder,
     move_into_place,
     put_new,
@@ -116,6 +117,17 @@ def test_put_new_never_overwrites_a_file(tmp_path: Path, monkeypatch: pytest.Mon
             assert not put_new(made, path) and path.read_bytes() == b"theirs"
             assert put_new(made, tmp_path / f"free-{with_links}")
     assert (tmp_path / "free-False").read_bytes() == b"made" and not made.exists()
+
+
+def test_created_file_never_replaces_another(tmp_path: Path) -> None:
+    path, broken, taken = tmp_path / "new" / "file", tmp_path / "broken", InputError("taken", "Taken.")
+    broken.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError), create_file(broken, taken):
+        raise AssertionError("the path is taken")
+    with pytest.raises(InputError), create_file(path, taken) as made:
+        made.write_bytes(b"ours")
+        path.write_bytes(b"theirs")
+    assert [file.read_bytes() for file in path.parent.iterdir()] == [b"theirs"]
 
 
 HOLD = """

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import graders, grading
-from ..atomic_files import WorkingFolder, put_new
+from ..atomic_files import WorkingFolder, create_file
 from ..choices import BEIR_SPLIT, EXAM_QUERY
 from ..errors import GradingError, InputError, Problem, Report, check_known, unknown_name
 from ..formats import Source, passage_files, query_files, trec_files
@@ -321,14 +321,9 @@ def make_demo(
     taken = InputError(
         "project-exists", f"{path} already exists.", "Open it, delete it, or name another file."
     )
-    if path.exists():
-        raise taken
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Made in a working folder, so that an interruption leaves no partial demo.
-    with WorkingFolder(path.parent) as working:
-        _fill_demo(making := working / path.name, author, grade, tell, sit)
-        if not put_new(making, path):
-            raise taken
+    # An interruption leaves no partial demo.
+    with create_file(path, taken) as made:
+        _fill_demo(made, author, grade, tell, sit)
 
 
 def _fill_demo(

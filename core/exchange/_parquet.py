@@ -22,10 +22,10 @@ import msgspec
 from .. import __version__
 from ..atomic_files import (
     WorkingFolder,
+    create_file,
     explain_write_errors,
     make_folder,
     move_into_place,
-    put_new,
 )
 from ..bank import bank_for, without_answered_by_topic
 from ..errors import FileError, InputError, Problem
@@ -365,15 +365,11 @@ def import_project(source: Path, path: Path) -> Project:
     taken = InputError(
         "file-exists", f"{path} already exists.", "Use another name for the project."
     )
-    if path.exists():
-        raise taken
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with WorkingFolder(path.parent) as working:
-            manifest, folder = read_project(source, working / "unpacked")
-            built = working / "project.duckdb"
+        with create_file(path, taken) as made:
+            manifest, folder = read_project(source, made.parent / "unpacked")
             try:
-                _build_project(built, manifest, folder, source)
+                _build_project(made, manifest, folder, source)
             except duckdb.Error as error:
                 if full := no_room(path, error):
                     raise full from error
@@ -383,8 +379,6 @@ def import_project(source: Path, path: Path) -> Project:
                     "schema-differs",
                     f"the files do not form a project ({first_line(error)})",
                 ) from error
-            if not put_new(built, path):
-                raise taken
     except OSError as error:
         raise no_room(path, error) or InputError(
             "cannot-read-file",

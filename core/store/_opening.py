@@ -19,7 +19,13 @@ from pathlib import Path
 
 import duckdb
 
-from ..atomic_files import WorkingFolder, explain_write_errors, put_new, remove_leftovers
+from ..atomic_files import (
+    WorkingFolder,
+    create_file,
+    explain_write_errors,
+    put_new,
+    remove_leftovers,
+)
 from ..errors import InputError, ProjectError, check_not_empty, check_rules
 from ..locations import is_reserved, projects_folder
 from ..text import numbered_names, one_line, quote_name
@@ -246,28 +252,18 @@ def create_project(path: Path) -> Project:
     Raises:
         InputError: the file exists, or the folder cannot be written.
     """
-    # A broken link counts as an existing file too: the database would be created at its target.
-    if os.path.lexists(path):
-        raise _file_exists_error(path)
-    with explain_write_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with WorkingFolder(path.parent) as folder:
-            try:
-                with database_connection(made := folder / path.name, made_here=True) as connection:
-                    apply_migrations(connection)
-            except duckdb.Error as error:
-                raise explain_opening_error(path, error) from error
-            if not put_new(made, path):
-                raise _file_exists_error(path)
-    return Project(Database(path, open_connection(path, made_here=True)))
-
-
-def _file_exists_error(path: Path) -> InputError:
-    return InputError(
+    taken = InputError(
         "file-exists",
         f"The file {path} already exists.",
         "Choose another name, or open the existing project.",
     )
+    with explain_write_errors(path), create_file(path, taken) as made:
+        try:
+            with database_connection(made, made_here=True) as connection:
+                apply_migrations(connection)
+        except duckdb.Error as error:
+            raise explain_opening_error(path, error) from error
+    return Project(Database(path, open_connection(path, made_here=True)))
 
 
 def open_project(path: Path, read_only: bool = False) -> Project:
