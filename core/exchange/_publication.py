@@ -26,7 +26,15 @@ from ..records import (
     terms_of,
     visible_rows,
 )
-from ..store import Cursor, Project, log_action, log_readonly_action, put_setting, read_setting
+from ..store import (
+    Cursor,
+    Project,
+    log_action,
+    log_readonly_action,
+    put_setting,
+    quoted_name,
+    read_setting,
+)
 from ..tables import csv_text, tsv_text
 from ..types import GraderSpec
 from .exporting import bank_csv, bank_jsonl, board_latex, qrels_text, zip_bytes
@@ -44,17 +52,6 @@ class PastProject(Project):
     def __init__(self, project: Project, cursor: Cursor) -> None:
         super().__init__(project._database)
         self._cursor = lambda: nullcontext(cursor)
-
-
-@contextmanager
-def open_past(project: Project, publication: int) -> Iterator[PastProject]:
-    """Provide the project as it was at a publication, for a block in one thread. The views are made
-    once for the block."""
-    catalog = project.value("SELECT current_database()").replace('"', '""')
-    with project.cursor() as cursor:
-        for name, sql in _past_views(f'"{catalog}".main', publication).items():
-            cursor.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}")
-        yield PastProject(project, cursor)
 
 
 def _past_views(main: str, publication: int) -> dict[str, str]:
@@ -428,7 +425,7 @@ def _explain_difference(then: Project, manifest: Manifest, policy: Policy) -> st
 @contextmanager
 def open_as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
     """Provide the project with the facts behind labels as they were at a publication; for a block
-    that only reads.
+    that only reads, in one thread.
 
     Raises:
         InputError: the manifest is of another project, is unknown here, or was changed.
@@ -457,8 +454,12 @@ def open_as_published(project: Project, manifest: Manifest) -> Iterator[Project]
             f"The manifest differs from the published one in {', '.join(differing)}.",
             "Use the file as it was published.",
         )
-    with open_past(project, int(manifest["publication"])) as found:
-        yield found
+    main = f"{quoted_name(project.value('SELECT current_database()'))}.main"
+    with project.cursor() as cursor:
+        # The views are made once for the block.
+        for name, sql in _past_views(main, int(manifest["publication"])).items():
+            cursor.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}")
+        yield PastProject(project, cursor)
 
 
 def _pool_facts(project: Project) -> Manifest:
