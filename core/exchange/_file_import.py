@@ -521,9 +521,8 @@ def _keep_known_queries(
     first_lines: dict[str, int] = {}
     for judgment, line in judged_lines:
         first_lines.setdefault(judgment.query_id, line)
+    add_topics(into.cursor, unknown_queries(into.cursor, first_lines))
     unknown = unknown_queries(into.cursor, first_lines)
-    if unknown and add_topics(into.cursor, unknown):
-        unknown = unknown_queries(into.cursor, unknown)
     report_unknown(into.report, file, unknown, first_lines, into.options.skip_unknown)
     if into.options.skip_unknown and first_lines and len(unknown) == len(first_lines):
         into.report.refuse(file, None, "nothing-left", NOTHING_LEFT)

@@ -198,13 +198,11 @@ def _json_condition(column: str, kind: str) -> str:
     )
 
 
-def _texts_condition(column: str) -> str:
-    return (
-        f"CASE WHEN {_json_condition(column, 'ARRAY')} THEN list_bool_and(list_transform("
-        f"json_extract({column}, '$[*]'), lambda c: json_type(c) = 'VARCHAR')) ELSE false END"
-    )
-
-
+_CHOICES = (
+    f"CASE WHEN {_json_condition('choices', 'ARRAY')} THEN list_bool_and(list_transform("
+    "json_extract(choices, '$[*]'), lambda c: json_type(c) = 'VARCHAR')) ELSE false END"
+)
+"""SQL condition that choices are a JSON list of texts."""
 _EARLIEST, _LATEST = datetime(1970, 1, 1), datetime(2200, 1, 1)
 _SHARE = "BETWEEN 0 AND 1"
 _PLACE = f"BETWEEN {-LARGEST_KEY} AND {LARGEST_KEY}"
@@ -632,7 +630,7 @@ RULES: Final = (
         _value_rule(
             table,
             "invalid-choices",
-            _texts_condition("choices"),
+            _CHOICES,
             "the choices are not a list of texts",
         )
         for table in ("question_revisions", "proposed_items")

@@ -116,8 +116,7 @@ class RunImport:
     def __post_init__(self) -> None:
         # In a file because temporary tables stay in memory until the transaction ends.
         self._part = quoted_path(self.files.folder / "part.parquet")
-        if unknown := unknown_queries(self.cursor, self.files.queries):
-            add_topics(self.cursor, unknown)
+        add_topics(self.cursor, unknown_queries(self.cursor, self.files.queries))
         queries = list(self.files.queries.items())
         stage_rows(self.cursor, "run_queries", queries, {"query_id": "VARCHAR", "query": "INTEGER"})
 

@@ -58,12 +58,11 @@ def read_passages(
     Yields:
         Passages in file order.
     """
-    any_read = False
+    number = 0
     lines = open_lines(source, report)
     for number, row in open_rows(
         lines, source.name, report, (ID_KEYS, TEXT_KEYS), _read_passage_line
     ):
-        any_read = True
         with report_refusals(report, source.name, number):
             if (
                 only is not None
@@ -81,7 +80,7 @@ def read_passages(
                     )
                 note_unread(row, (ID_KEYS, TEXT_KEYS, ("title",)), source.name, number, report)
             yield passage
-    report.require(any_read, source.name, "passages")
+    report.require(number, source.name, "passages")
 
 
 def write_passages(passages: Iterable[Passage], out: TextIO) -> None:
