@@ -129,7 +129,8 @@ def _lock_folder(folder: Path) -> int:
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path for the block to write. After the block, that file replaces `path`.
+    """Yield a temporary path for the block to write. After the block, that file or folder replaces
+    `path`, which may be an empty folder.
 
     If the block fails, `path` stays as it was. An existing file keeps its mode and owner, and a
     link stays a link. A pipe, a device, and a file in a folder without write access receive the
@@ -156,8 +157,10 @@ def _can_be_replaced(path: Path, folder: Path) -> bool:
     # Standard output may be a file that the shell has open.
     if os.path.abspath(path).startswith(("/dev/fd/", "/dev/std", "/proc/")):
         return False
-    return not path.exists() or (
-        path.is_file() and os.access(path, os.W_OK) and os.access(folder, os.W_OK)
+    return (
+        not path.exists()
+        or path.is_dir()
+        or (path.is_file() and os.access(path, os.W_OK) and os.access(folder, os.W_OK))
     )
 
 

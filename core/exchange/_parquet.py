@@ -20,13 +20,7 @@ import duckdb
 import msgspec
 
 from .. import __version__
-from ..atomic_files import (
-    WorkingFolder,
-    create_file,
-    explain_write_errors,
-    make_folder,
-    move_into_place,
-)
+from ..atomic_files import WorkingFolder, create_file, make_folder, replace_file
 from ..bank import bank_for, without_answered_by_topic
 from ..errors import FileError, InputError, Problem
 from ..labels import IMPORTED_SQL, Policy, basis, failed_pairs, graded_pairs, label_qrels
@@ -295,23 +289,18 @@ def export_project(
         raise InputError(
             "file-exists", f"{target} already exists.", "Use a new folder or .zip file."
         )
-    with explain_write_errors(target):
-        make_folder(target.parent)
-        # One transaction, so that all tables show the same state and include the log line of the
-        # export. It is committed after the files are in place.
-        with (
-            WorkingFolder(target.parent) as working,
-            project.transaction(act="take everything out", author=author) as cursor,
-        ):
-            log_action(cursor, author, "export project", name=target.name)
-            made = working / target.name
-            folder = working / "tables" if target.suffix == ".zip" else made
+    make_folder(target.parent)
+    # One transaction, so that all tables show the same state and include the log line of the
+    # export. It is committed after the files are in place.
+    with project.transaction(act="take everything out", author=author) as cursor:
+        log_action(cursor, author, "export project", name=target.name)
+        with replace_file(target) as made:
+            folder = made.parent / "tables" if target.suffix == ".zip" else made
             folder.mkdir()
             tables = _write_folder(project, cursor, folder)
             if folder != made:
                 write_zip({file.name: file for file in folder.iterdir()}, made)
-            move_into_place(made, target)
-            hand_over()
+        hand_over()
     return {table.name: table.rows for table in tables}
 
 
@@ -581,13 +570,11 @@ def export_grades(
             ((written[name],),) = cursor.execute(copy, used).fetchall()
         return written
 
-    with explain_write_errors(folder):
-        make_folder(folder.parent)
-        with WorkingFolder(project.working_folder) as made, WorkingFolder(folder.parent) as beside:
-            (made / "files").mkdir()
-            rows = project.read(write_tables)
-            shutil.move(made / "files", beside)
-            move_into_place(beside / "files", folder)
+    make_folder(folder.parent)
+    with replace_file(folder) as target, WorkingFolder(project.working_folder) as made:
+        (made / "files").mkdir()
+        rows = project.read(write_tables)
+        shutil.move(made / "files", target)
     log_readonly_action(project, author, "export grades", file=folder.name, grades=rows["grades"])
     return rows
 
