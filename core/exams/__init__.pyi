@@ -2,6 +2,7 @@ from ._exam_items import (
     Item as Item,
     Responses as Responses,
     answers_csv as answers_csv,
+    asked_text as asked_text,
     exam_items as exam_items,
     exam_json as exam_json,
     examinee_responses as examinee_responses,

@@ -267,6 +267,15 @@ def _make_task(item: Item) -> Task | None:
     return Task(item.question_id, item.text, item.choices, key, asked, item.topic, item.source_text)
 
 
+def asked_text(question: Question) -> str | None:
+    """Return question, key and choices in one text, to which answers refer; None if it cannot be
+    asked.
+    """
+    item = _make_item(question, ItemFacts(), {})
+    task = _make_task(item) if item.text.strip() else None
+    return None if task is None else task.asked
+
+
 def item_contexts(
     project: Project, retrieval: str | None, k: int | None, asked: Sequence[Task]
 ) -> dict[str, Context | None]:

@@ -5,7 +5,6 @@ checks.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -451,36 +450,27 @@ def _describe_words(words: Words) -> str:
     return f"{quote_name(text)} with the key {'unknown' if key is None else quote_name(key)}"
 
 
-def _asked_text(text: str | None, answer_key: str | None, given: Sequence[str]) -> str | None:
-    """Return question, key and choices in one text, to which answers refer. None if the key is not
-    a choice.
-    """
-    at = graders.key_position(GraderInput(text or "", answer_key or "", tuple(given)))
-    if not text or isinstance(at, str):
-        return None
-    choices = tuple(graders.bare_choices(given))
-    return GraderInput(text.strip(), choices[at], choices).written
-
-
 def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
     """Return the keys of the texts that answers refer to: words with key and choices, else only
     words or id.
     """
-    rows = cursor.execute(
-        "SELECT question_id, t.text, answer_key, choices, text_key FROM bank_at($version)"
-        " JOIN questions USING (question_key) JOIN question_texts t USING (text_key)"
+    # Imported here, because only this import needs it.
+    from ..exams import asked_text
+
+    asked = {
+        question.question_id: asked_text(question)
+        for question in latest_questions(cursor)
+        if question.question_id in items
+    }
+    text_keys = cursor.execute(
+        "SELECT question_id, text_key FROM bank_at($version) JOIN questions USING (question_key)"
         " ORDER BY question_key",
         {"version": NEWEST},
     ).fetchall()
-    asked = {
-        item: _asked_text(text, key, json.loads(choices))
-        for item, text, key, choices, _ in rows
-        if item in items
-    }
     return {
         item: text_key if (words := asked[item]) is None else question_text_key(cursor, words)
-        for item, *_, text_key in rows
-        if item in items
+        for item, text_key in text_keys
+        if item in asked
     }
 
 
