@@ -295,7 +295,6 @@ def report_unknown(
 ) -> None:
     """Refuse the unknown queries of a file, or remark on them if they are skipped."""
     if unknown:
-        named = f"{unknown[0]} and {len(unknown) - 1} more" if len(unknown) > 1 else unknown[0]
-        reason = f"unknown query {named}{': skipped' if skipped else ''}"
+        reason = f"unknown query {first_few(unknown, most=1)}{': skipped' if skipped else ''}"
         refuse_or_remark = report.remark if skipped else report.refuse
         refuse_or_remark(file, first_lines[unknown[0]], "unknown-query", reason)

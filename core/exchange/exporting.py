@@ -8,7 +8,7 @@ import io
 import json
 import re
 import zipfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
@@ -706,10 +706,12 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
     passage's label as `rating`.
     """
     base = basis(project, policy)
-    labels, answered = label_qrels(project, base), defaultdict(list)
-    for row in _graded_rows(project, base, of_passages=True):
-        if (row["grade"] or 0) >= base.min_rating:
-            answered[row["query_id"], row["doc_id"]].append(row["question"])
+    labels = label_qrels(project, base)
+    answered = group_pairs(
+        ((row["query_id"], row["doc_id"]), row["question"])
+        for row in _graded_rows(project, base, of_passages=True)
+        if (row["grade"] or 0) >= base.min_rating
+    )
     kept = {
         (item.query_id, item.name): item.content
         for item in project.read(partial(kept_objects, form=REPORT))
@@ -737,7 +739,8 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
             # A passage does not contain sentences without words.
             if sentence["text"].strip() and (place := next(places, None)):
                 rating = labels.get(query_id, {}).get(place["passage_id"])
-                ours = {"questions": answered[query_id, place["passage_id"]], "rating": rating}
+                questions = answered.get((query_id, place["passage_id"]), [])
+                ours = {"questions": questions, "rating": rating}
                 sentence["evaldata"] = (sentence.get("evaldata") or {}) | {OURS: ours}
         reports.append(report)
     return written_text(write_objects, reports)

@@ -8,6 +8,7 @@ from typing import Any
 from ..choices import META_COEFFICIENTS
 from ..labels import queries_with_ungraded
 from ..tables import escape_latex, tsv_text
+from ..text import first_few
 from ._meta_table import NEAR, POOR, Cell, MetaTable
 
 TITLES = {"spearman": "Spearman", "kendall": "Kendall", "tau_ap": "tau_AP"}
@@ -140,16 +141,9 @@ def meta_latex(
             + " \\\\"
         )
     lines += ["\\hline", "\\end{tabular}"]
-    lines += [
-        f"% $\\dagger$ {' '.join(f'{reason} ({_first_three(where)})'.split())}"
-        for reason, where in table.reasons().items()
-    ]
+    reasons = (f"{reason} ({first_few(where, '; ')})" for reason, where in table.reasons().items())
+    lines += [f"% $\\dagger$ {' '.join(reason.split())}" for reason in reasons]
     return "\n".join(lines) + "\n"
-
-
-def _first_three(where: Sequence[str]) -> str:
-    rest = len(where) - 3
-    return "; ".join(where[:3]) + (f"; and {rest} more" if rest > 0 else "")
 
 
 def _latex_cell(cell: Cell, name: str, digits: int) -> str:
