@@ -722,16 +722,11 @@ def _write_leaderboards(into: _ImportContext, content: None) -> dict[str, int]:
     # Read within the transaction because queries of the same import count as known too; such files
     # are small.
     known = [row[0] for row in cursor.execute("SELECT query_id FROM queries").fetchall()]
-    boards = []
-    for source in into.sources:
-        proposed = KINDS_OF_FILE["leaderboard"].source_name(source)
-        for board in read_boards(source, into.report, known, into.options.form):
-            boards.append(
-                (
-                    source,
-                    replace(board, name=(named or proposed) + board.name.removeprefix(proposed)),
-                )
-            )
+    boards = [
+        (source, board)
+        for source in into.sources
+        for board in read_boards(source, into.report, known, into.options.form, named)
+    ]
     if named and len(into.sources) > 1:
         boards = _join_boards(boards, named, into.report)
     first_sources: dict[str, Source] = {}

@@ -96,7 +96,11 @@ class _Places(NamedTuple):
 
 
 def read_boards(
-    source: Source, report: Report, queries: Collection[str] = (), form: str | None = None
+    source: Source,
+    report: Report,
+    queries: Collection[str] = (),
+    form: str | None = None,
+    name: str | None = None,
 ) -> list[Board]:
     """Read leaderboards, one for every measure.
 
@@ -116,10 +120,10 @@ def read_boards(
         queries: known ids, which identify the columns of a long form without a header.
         form: one of `LEADERBOARD_FORMS`; None means that it follows from the header, the known ids
             and the names of measures.
+        name: name of the leaderboards; None means that of the file.
 
     Returns:
-        Leaderboards in file order, named after the file, and after the measure if there are
-            several.
+        Leaderboards in file order, with this name, and the measure if there are several.
     """
     lines = list(open_lines(source, report, Limits(SMALL)))
     filled = [(number, line) for number, line in lines if line and not line.isspace()]
@@ -167,8 +171,8 @@ def read_boards(
     for board in parsed:
         # Every table of a file repeats the original ranks, which do not depend on its min rating.
         suffix = "" if ORIGINAL_RANK.fullmatch(board.measure) else board.name
-        name = source.stem + (f" {board.measure}" if several else "") + suffix
-        boards.setdefault(name, replace(board, name=name))
+        full = (name or source.stem) + (f" {board.measure}" if several else "") + suffix
+        boards.setdefault(full, replace(board, name=full))
     return list(boards.values())
 
 
