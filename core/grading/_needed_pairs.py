@@ -45,8 +45,8 @@ class Scope:
         limit: maximum number of pairs.
         passages: (query id, passage id) of the pooled passages to grade; None for all. Unknown ones
             are ignored.
-        sentences: whether to grade the sentences that cite, instead of pooled passages: see
-            `missing_pairs`.
+        sentences: whether to grade the sentences that cite, instead of pooled passages; None with
+            `only_failed` for both: see `missing_pairs`.
     """
 
     queries: tuple[str, ...] | None = None
@@ -56,7 +56,7 @@ class Scope:
     limit: int | None = None
     top: int | None = None
     passages: tuple[tuple[str, str], ...] | None = None
-    sentences: bool = False
+    sentences: bool | None = False
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -150,12 +150,13 @@ need no support.
 """
 
 
-def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
+def missing_pairs(spec: GraderSpec, sentences: bool | None = False) -> str:
     """Return SQL for the pairs that a grader needs, with their states.
 
     With `sentences`, these are the sentences that cite, with the questions that their passages
     answer by a rating above
-    0. Such grades tell which sentence answers a question.
+    0. Such grades tell which sentence answers a question. With None, these are the pairs of
+    passages and of sentences.
 
     Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL),
     $depth, $runs and $passages. $depth is the lowest rank in a run, or NULL for the whole pool.
@@ -165,6 +166,12 @@ def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
     Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that
     text) and state: known, sent (in a batch), failed or ungraded.
     """
+    if sentences is None:
+        both = f"{missing_pairs(spec)} UNION ALL {missing_pairs(spec, True)}"
+        return (
+            "SELECT min(query_key) AS query_key, question_text_key, passage_text_key,"
+            f" max(weight) AS weight, state FROM ({both}) GROUP BY ALL"
+        )
     if spec.rates_citations:
         needed = (
             "SELECT min(query_key) AS query_key, asked, text_key AS question_text_key, cited_key"
@@ -200,7 +207,7 @@ def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
     )
 
 
-def _counts_sql(spec: GraderSpec, sentences: bool) -> str:
+def _counts_sql(spec: GraderSpec, sentences: bool | None) -> str:
     """Return SQL for the numbers of the pairs of `missing_pairs`, with the same parameters.
 
     Its columns are needed, weightless (those of them with weight 0 or less), known, sent and
@@ -210,7 +217,7 @@ def _counts_sql(spec: GraderSpec, sentences: bool) -> str:
     which are counted once for all of them. Only pairs with a result are checked one by one. The
     pairs of citations and sentences are built.
     """
-    if spec.rates_citations or sentences:
+    if spec.rates_citations or sentences is not False:
         states = ", ".join(
             f"count(*) FILTER (state = '{state}')" for state in ("known", "sent", "failed")
         )

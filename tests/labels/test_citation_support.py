@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -127,7 +126,10 @@ def test_question_counts_only_if_its_answering_sentence_is_supported(
             add_outcomes(cursor, base.grader.key, [(*failed, Grade(None, "failed"))], job_key=0)
         failures(cited, grader_name=base.grader.spec.name).print(False)
         assert re.findall(r"--only-failed( --sentences)?", capsys.readouterr().err) == [" --sentences"]
-        run_job(cited, grader, Request(replace(of_sentences, retry_failed=True)), "tester")
+        retry = Request(Scope(only_failed=True, sentences=None))
+        assert make_plan(cited, base.grader.spec, base.version, retry.scope).to_grade == 1
+        assert run_job(cited, grader, retry, "tester").graded == 1
+        run_job(cited, grader, Request(of_sentences), "tester")
         assert make_plan(cited, base.grader.spec, base.version, of_sentences).to_grade == 0
     with refusal("not-a-grader-of-citations", base.grader.spec.name):
         citation_grader(cited, base.grader.spec.name)

@@ -399,6 +399,8 @@ class TestJobs:
             server.behave = lambda seen: rate(seen, 2)
             before = len(server.seen)
             app = ended(press(app, "ask failed"), asked)
+            # Failed sentences that cite are retried with the passages.
+            assert started(asked).request.scope.sentences is None
             assert len(server.seen) == before + 1
         assert metric(app, "metric failed") == "0"
         assert metric(app, "metric known") == str(PAIRS)

@@ -278,7 +278,7 @@ def _draw_retry(project: Project, stored: bank.StoredGrader, failed: int, runnin
         )
         return
     with st.expander("Retry of failed pairs"):
-        request = grading.Request(grading.Scope(only_failed=True))
+        request = grading.Request(grading.Scope(only_failed=True, sentences=None))
         job_plan.draw_tag(project, grader, request, failed, " failed")
         request = job_plan.draw_budget(project, grader, request, "failed")
         if running:
