@@ -36,7 +36,7 @@ from ...labels import (
     weights_of,
 )
 from ...measures import Indices, parse_measure
-from ...store import Project
+from ...store import Project, cache, cached
 from ...types import GraderSpec, Question
 from .rescoring import (
     RatingRow,
@@ -465,19 +465,40 @@ def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]
         )
         for delta in deltas
     }
-    needed, usable = before.needed, before.usable
+    needed, usable, ungraded = before.needed, before.usable, dict(before.ungraded)
     measure = parse_measure(before.measure, before.policy.cutoff)
     for delta in deltas:
-        seen = np.zeros(len(delta.ratings.passage_ids), bool)
-        seen[delta.ratings.pooled] = seen_in_query(
-            project, measure.needed_depth, delta.ratings.query_id
-        )
+        query_id, keys = delta.ratings.query_id, delta.ratings.text_keys
+        seen = np.zeros(len(keys), bool)
+        seen[delta.ratings.pooled] = seen_in_query(project, measure.needed_depth, query_id)
         for state, sign in ((delta.before, -1), (delta.after, 1)):
             asked = gradable_questions(list(state.values()), delta.base.grader)
             # As `labels.pairs_needed` counts them.
-            if measure.ranks_passages or not any(q.weight > 0 for q in asked):
-                asked = [q for q in asked if q.weight > 0]
-            ratings = delta.ratings.select_questions([q for q in asked if q.weight != 0])[seen]
-            needed += sign * ratings.size
-            usable += sign * int((ratings != MISSING).sum())
-    return replace(rescore_board(before, changed), needed=needed, usable=usable)
+            avoided = not measure.ranks_passages and any(q.weight > 0 for q in asked)
+            asked = [q for q in asked if q.weight > 0 or (avoided and q.weight < 0)]
+            rated = delta.ratings.select_questions(asked)[seen] != MISSING
+            needed += sign * rated.size
+            usable += sign * int(rated.sum())
+        failed = _failed_pairs(project, delta.base)
+        ungraded[query_id] = sum(
+            key != MISSING and (graded_wording(question, delta.base.grader.spec), key) not in failed
+            for question, of_question in zip(asked, rated.T, strict=True)
+            for key in keys[seen][~of_question].tolist()
+        )
+    return replace(
+        rescore_board(before, changed),
+        needed=needed,
+        usable=usable,
+        ungraded={query_id: pairs for query_id, pairs in ungraded.items() if pairs},
+    )
+
+
+@cached(cache.LABELS)
+def _failed_pairs(project: Project, base: Basis) -> set[tuple[str, int]]:
+    """Return the pairs of texts that a grader failed to grade: wording and key of the passage."""
+    rows = project.rows(
+        "SELECT text, passage_text_key FROM failures"
+        " JOIN question_texts ON text_key = question_text_key WHERE grader_key = ?",
+        [base.grader.key],
+    )
+    return set(rows)
