@@ -292,8 +292,9 @@ def reopen(
     names = [review.side_name(project, side) for side in (left, right)]
     done = [
         one
-        for place, one in review.settled_cases(project, names[0], names[1]).items()
-        if place[:2] == (query_id, passage_id) and question_id in (None, place[2], one.touched)
+        for one in review.settled_cases(project, names[0], names[1]).values()
+        if one.case.place[:2] == (query_id, passage_id)
+        and question_id in (None, one.case.question_id, one.touched)
     ]
     if not done:
         raise InputError(

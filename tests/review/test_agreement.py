@@ -36,10 +36,13 @@ from exam_workbench.review import (
     Judgments,
     Labels,
     Person,
+    case_of,
     list_disagreements,
     machine_labels,
     people,
+    reopen_case,
     search_passages,
+    settle_by_comment,
     side_agreement,
     table_csv,
     table_latex,
@@ -380,8 +383,16 @@ def test_grader_and_person_are_compared_on_topics(project: Project) -> None:
     sides = Labels(Policy()), Person("Ann")
     found = side_agreement(project, *sides)
     assert (found.n, found.left_only, found.right_only) == (4, 1, 0)
-    pairs = [row.pair for row in list_disagreements(project, *sides).rows]
-    assert [(pair.query_id, pair.question_id, pair.passage_id) for pair in pairs] == [("a/s", "a/2", "p1")]
+    (pair,) = (row.pair for row in list_disagreements(project, *sides).rows)
+    assert (pair.query_id, pair.question_id, pair.passage_id) == ("a/s", "a/2", "p1")
+    # The case stays settled if the query pools the passage too.
+    settle_by_comment(project, case_of(project, *sides, pair), "agreed to differ", "Ann")
+    judge(project, {("a", "p1"): 1})
+    assert not list_disagreements(project, *sides).rows
+    (row,) = list_disagreements(project, *sides, show_settled=True, case=("a/s", "p1", "a/2")).rows
+    assert row.pair.query_id == "a" and row.settling and row.settling.settled
+    reopen_case(project, case_of(project, *sides, row.pair), "", "Ann")
+    assert len(list_disagreements(project, *sides).rows) == 1
 
 
 def test_people_are_compared_on_latest_ratings_in_force(own: Project) -> None:

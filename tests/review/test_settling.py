@@ -201,7 +201,7 @@ class TestPeople:
         assert [row.pair.question_id for row in rows] == ["q1/a", "q1/b"]
         settle_by_comment(own, case_of(own, left, right, rows[0].pair), "agreed to differ", "ann")
         assert [row.pair.question_id for row in list_disagreements(own, left, right).rows] == ["q1/b"]
-        assert list(settled_cases(own, "ratings of bob", "ratings of ann")) == [("q1", "p1", "q1/a")]
+        assert list(settled_cases(own, "ratings of bob", "ratings of ann")) == [("q1/a", "p1")]
 
 
 class TestRefusals:

@@ -19,7 +19,7 @@ from ...store import Project
 from .._passages.passage_details import label_with, read_passage
 from .check_next import Check, CheckNext, check_next, disagreeing_pairs
 from .label_agreement import Labels, MatchedValues, Pair, Person, Side, match_sides
-from .settling import Place, SettlingAction, settled_cases, side_name
+from .settling import CaseKey, Place, SettlingAction, settled_cases, side_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,7 +182,7 @@ def _queue_rows(
     matched: MatchedValues,
     shown: Indices,
     checks: Mapping[int, Check],
-    cases: Mapping[Place, SettlingAction],
+    cases: Mapping[CaseKey, SettlingAction],
 ) -> list[QueueRow]:
     """Return the pairs at positions of `MatchedValues.pairs`, with the questions behind them."""
     pairs = _read_pairs(project, matched.pairs.iloc[shown])
@@ -193,7 +193,7 @@ def _queue_rows(
             left_from.get((pair.query_id, pair.passage_id, pair.left), ()),
             right_from.get((pair.query_id, pair.passage_id, pair.right), ()),
             checks.get(int(row)),
-            cases.get((pair.query_id, pair.passage_id, pair.question_id)),
+            cases.get((pair.question_id or pair.query_id, pair.passage_id)),
         )
         for row, pair in zip(shown, pairs, strict=True)
     ]
@@ -225,22 +225,22 @@ _IDS = ("query_id", "passage_id", "question_id")
 
 
 def _place_of(matched: MatchedValues, rows: Indices, case: Place) -> int | None:
-    pairs = matched.pairs.iloc[rows]
-    ids = zip(_IDS, case, strict=True)
-    same = [pairs[name].isin([wanted]).to_numpy(dtype=bool) for name, wanted in ids]
-    places = np.flatnonzero(np.logical_and.reduce(same))
+    query, passage, question = case
+    places = np.flatnonzero(
+        _pairs_of_cases(matched.pairs.iloc[rows], {(question or query, passage)})
+    )
     return int(places[0]) if len(places) else None
 
 
-def _pairs_of_cases(pairs: pd.DataFrame, cases: Collection[Place]) -> Flags:
+def _pairs_of_cases(pairs: pd.DataFrame, cases: Collection[CaseKey]) -> Flags:
     if not cases:
         return np.zeros(len(pairs), bool)
     # There are far fewer settled cases than disagreements, so only pairs of their passages are
     # compared one by one.
-    likely = np.array(pairs["passage_id"].isin({passage for _, passage, _ in cases}), bool)
+    likely = np.array(pairs["passage_id"].isin({passage for _, passage in cases}), bool)
     part = pairs[likely]
     places = zip(*(part[name] for name in _IDS), strict=True)
-    likely[likely] = [place in cases for place in places]
+    likely[likely] = [(question or query, passage) in cases for query, passage, question in places]
     return likely
 
 

@@ -23,6 +23,11 @@ NO_REASON = "reopened"
 Place = tuple[str, str, str | None]
 """Query id, passage id, and the question's id if a side is a person."""
 
+CaseKey = tuple[str, str]
+"""The question's id if a side is a person, or else the query id; and the passage id. The query of a
+question's case may change, because its query and its topics can pool the passage.
+"""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -46,6 +51,10 @@ class Case:
     def place(self) -> Place:
         """The ids of the case's query, passage and question."""
         return (self.query_id, self.passage_id, self.question_id)
+
+    @property
+    def key(self) -> CaseKey:
+        return (self.question_id or self.query_id, self.passage_id)
 
 
 @dataclass(frozen=True)
@@ -121,7 +130,8 @@ _CASES = (
     "  AND o.author = s.author AND o.made_at = s.made_at"
     " AND o.question_key <> touched_question_key) FROM (SELECT *, lead(act)"
     " OVER (PARTITION BY least(left_side, right_side), greatest(left_side, right_side),"
-    "  query_key, passage_key, question_key ORDER BY settling_key) AS next_act FROM {settlings}) s"
+    "  coalesce(question_key, query_key), passage_key ORDER BY settling_key) AS next_act"
+    " FROM {settlings}) s"
     " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
     " LEFT JOIN questions q USING (question_key) LEFT JOIN questions touched"
     " ON touched.question_key = touched_question_key LEFT JOIN bank_at($version) r"
@@ -148,15 +158,15 @@ def count_actions(project: Project) -> int:
     return int(project.value(f"SELECT count(*) FROM {visible_rows(project, 'settlings')}"))
 
 
-def settled_cases(project: Project, left: str, right: str) -> dict[Place, SettlingAction]:
-    """Return the settled cases between two sides, in either order, by the ids of the case."""
+def settled_cases(project: Project, left: str, right: str) -> dict[CaseKey, SettlingAction]:
+    """Return the settled cases between two sides, in either order, by the keys of the cases."""
     settlings = _read_settlings(
         project,
         " WHERE {settled} AND [left_side, right_side] IN ([$left, $right], [$right, $left])"
         " ORDER BY 1 DESC",
         {"left": left, "right": right},
     )
-    return {settling.case.place: settling for settling in settlings}
+    return {settling.case.key: settling for settling in settlings}
 
 
 def list_disputes(project: Project) -> list[SettlingAction]:
@@ -432,7 +442,7 @@ def reopen_case(
     Raises:
         InputError: the case is not settled.
     """
-    done = settled_cases(project, case.left, case.right).get(case.place)
+    done = settled_cases(project, case.left, case.right).get(case.key)
     if done is None:
         raise InputError(
             "not-settled",
@@ -499,7 +509,7 @@ def _write_settling(
     value: int | None = None,
     first: bool = False,
 ) -> None:
-    if first and (done := settled_cases(project, case.left, case.right).get(case.place)):
+    if first and (done := settled_cases(project, case.left, case.right).get(case.key)):
         raise AlreadySettled(done)
     reason = check_not_empty(
         "empty-reason", "The reason is empty.", "Give a short reason.", clean_text(reason).strip()
