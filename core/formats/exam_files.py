@@ -98,7 +98,7 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
     Returns:
         Items in file order. An item is left out with a note if its key is not among its choices, or
             if it is a
-        duplicate.
+        duplicate; the order of the choices does not count.
     """
     before = report.count
     lines = [line for _, line in open_lines(source, report, Limits(WHOLE))]
@@ -116,7 +116,10 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
                     "no-usable-items",
                     "an item is left out: its right answer is not among its choices",
                 )
-            elif items.setdefault((item.question, item.choices, item.key), item) is not item:
+            elif (
+                items.setdefault((item.question, tuple(sorted(item.choices)), item.key), item)
+                is not item
+            ):
                 report.remark(
                     source.name, line, "duplicate-item", "duplicate item; the first one counts"
                 )

@@ -47,7 +47,9 @@ def source(content: object) -> Source:
 def test_exam_round_trips_and_book_contexts_are_ignored() -> None:
     assert detect_kind(source(ITEMS)) == "exam"
     report = Report()
-    found = exam_files.read_exam(source(ITEMS), report)
+    shuffled = ITEMS[1] | {"choices": ["water", "foam", "wind", "salt"]}
+    found = exam_files.read_exam(source([*ITEMS, shuffled]), report)
+    assert [note.code for note in report.notes] == ["duplicate-item"]
     assert [one.key for one in found] == ["BucketSizeBytes", "salt"] and report.count == 0
     out = io.StringIO()
     exam_files.write_exam(found, out)
