@@ -360,11 +360,22 @@ def write_factors(
 
     Returns:
         Numbers of examinees, of new examinees, and of new components.
+
+    Raises:
+        InputError: the files state different components of an examinee.
     """
     before = {student.name: student for student in students_of(cursor)}
     stated: dict[str, dict[str, str]] = {}
     for name, levels in (pair for file in read for pair in file.items()):
-        stated.setdefault(name, {}).update(levels)
+        known = stated.setdefault(name, {})
+        for factor, level in levels.items():
+            if known.setdefault(factor, level) != level:
+                raise InputError(
+                    "components-differ",
+                    f"Examinee '{name}' has two levels of '{factor}': '{known[factor]}' and"
+                    f" '{level}'.",
+                    "Correct one of the files.",
+                )
     lacking = {name: external_examinee(name) for name in stated if name not in before}
     keys = {name: put_student(cursor, student, author) for name, student in lacking.items()} | {
         name: student.key for name, student in before.items()

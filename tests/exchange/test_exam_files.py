@@ -201,6 +201,8 @@ def test_components_are_imported_before_or_after_answers(project: Project) -> No
         take(project, "students", c=text)
     with refusal("not-components", kind=FileError):
         take(project, "students", c="student,i1\nchance,1\n")
+    with refusal("components-differ", "x", "model", "llama", "gpt"):
+        take(project, "students", replace=True, c=text, d="student,llm\nx,gpt\n")
     counts = take(project, "students", replace=True, c=text).counts
     assert counts == {"students": 2, "new students": 1, "new components": 4}
     take(project, "responses-matrix", m="student,i1\nx,1\n")
