@@ -263,6 +263,13 @@ def _store_retrievals(
         for retriever, texts in item.retrieved.items()
         if texts
     )
+    # Passages with the same text are one context, named as in `_name_texts`.
+    same = dict(
+        cursor.execute(
+            "SELECT passage_id, arg_min(passage_id, passage_key) OVER (PARTITION BY text_key)"
+            " FROM exam_texts JOIN passage_texts USING (text) JOIN passages USING (text_key)"
+        ).fetchall()
+    )
     written = 0
     for retriever, ranking in rankings.items():
         name = retriever if exam is None else f"{exam} {retriever}"
@@ -271,7 +278,8 @@ def _store_retrievals(
             put_retrieval(cursor, name, file, _score_by_rank(ranking), author)
             written += 1
         elif any(
-            [passage for passage, _ in existing.get(key, ())] != passages
+            list(dict.fromkeys(same.get(passage, passage) for passage, _ in existing.get(key, ())))
+            != passages
             for key, passages in ranking.items()
         ):
             raise InputError(

@@ -341,6 +341,11 @@ def test_exam_and_answers_round_trip(project: Project, fresh: Project, tmp_path:
     with fresh.transaction() as cursor:
         assert [len(ranking) for ranking in read_retrieval(cursor, "bm25").values()] == [2]
     assert exam_json(fresh) == written
+    # Passages with equal texts are one context of the file.
+    with project.transaction() as cursor:
+        add_passages(cursor, [Passage(name, "the same") for name in ("s1", "s2", "s3")])
+        put_retrieval(cursor, "same", "file", {first.question_id: [("s3", 0.7), ("s2", 0.1)]}, "ann")
+    import_files(project, "exam", [Source("exam.json", data=exam_json(project).encode())], "ann")
     other = new_project(tmp_path / "other.duckdb")
     import_files(other, "responses-matrix", [Source("answers.csv", data=table.encode())], "ann")
     theirs, ours = examinee_responses(other), examinee_responses(project)
