@@ -133,13 +133,13 @@ def write_exam_items(
     ]
     names = _name_texts(cursor, dict.fromkeys(texts))
     passages = add_passages(cursor, [Passage(name, text) for text, name in names.items()], keeper)
-    # Answers without their exam leave items that have no words yet.
-    known = {
-        question.question_id: question.active
-        for question in latest_questions(cursor)
-        if question.text is not None
+    latest = {question.question_id: question for question in latest_questions(cursor)}
+    # Answers without their exam leave items that have no words or no key yet.
+    new = {
+        key: item
+        for key, item in by_id.items()
+        if key not in latest or latest[key].text is None or not latest[key].answer_key
     }
-    new = {key: item for key, item in by_id.items() if key not in known}
     if len(new) < len(by_id):
         report.remark(
             file,
@@ -148,7 +148,7 @@ def write_exam_items(
             "an item is already in the question bank and stays unchanged",
             len(by_id) - len(new),
         )
-    if retired := [key for key in by_id if not known.get(key, True)]:
+    if retired := [key for key in by_id if key in latest and not latest[key].active]:
         report.remark(
             file,
             None,
@@ -157,7 +157,12 @@ def write_exam_items(
             f" {first_few(retired)}; to restore an item: exam bank edit ITEM --active",
         )
     questions = [
-        Question(key, query, item.question, "choice", answer_key=item.key, choices=item.choices)
+        replace(
+            latest.get(key, Question(key, query, None, "choice")),
+            text=item.question,
+            answer_key=item.key,
+            choices=item.choices,
+        )
         for key, item in new.items()
     ]
     worded = take_words(cursor, questions).given
@@ -181,7 +186,7 @@ def write_exam_items(
     )
     return {
         "items": len(by_id),
-        "new items": len(new) - worded,
+        "new items": len(new.keys() - latest.keys()),
         "new queries": made,
         "new passages": passages,
         **({GET_WORDS: worded} if worded else {}),
@@ -193,14 +198,16 @@ def write_exam_items(
 def _name_items(
     cursor: Cursor, items: Sequence[ExamItem], query: str, file: str
 ) -> dict[str, ExamItem]:
-    """Return items by the id of the item of the bank with the same words, else by an id derived
-    from their words.
+    """Return items by the id of the item of the bank with the same words, else of the item that
+    lacks only the key, else by an id derived from their words.
 
     Raises:
         InputError: the bank or the files have the same item with another key.
     """
     named: dict[str, ExamItem] = {}
     ids = items_by_words(cursor, [query, EXAM_QUERY])
+    with_key = {name for (_, key, _), name in ids.items() if key is not None}
+    keyless = {words: name for words, name in ids.items() if name not in with_key}
     keyed: dict[tuple[str, tuple[str, ...]], tuple[str, str | None]] = {
         (text, choices): (name, key)
         for (text, key, choices), name in items_by_words(cursor, [query]).items()
@@ -211,7 +218,7 @@ def _name_items(
         text, key, choices = words
         name = ids.get(words)
         if name is None:
-            name = item_id(query, item.question, item.choices)
+            name = keyless.get((text, None, choices)) or item_id(query, item.question, item.choices)
             same, other = keyed.setdefault((text, choices), (name, key))
             if other != key:
                 raise InputError(

@@ -291,9 +291,9 @@ def test_item_id_with_different_wording_is_refused(project: Project) -> None:
     assert "new items" not in take(project, "lm-eval", samples_c=samples((doc("metal", id="9"), 0))).counts
 
 
-@pytest.mark.parametrize("ids", [{}, {"id": "theirs"}])
-def test_exam_and_answers_import_in_any_order(tmp_path: Path, ids: dict[str, str]) -> None:
-    answers = samples((doc("metal", 1, **ids), 1), (doc("colour"), 0))
+@pytest.mark.parametrize("facts", [{}, {"id": "theirs"}, {"answer": None}])
+def test_exam_and_answers_import_in_any_order(tmp_path: Path, facts: dict[str, str | None]) -> None:
+    answers = samples((doc("metal", 1, **facts), 1), (doc("colour"), 0))
     exam = json.dumps([
         {"question": f"Which {words}?", "choices": [f"{letter}) {words} {letter.lower()}" for letter in "ABCD"],
          "correct_answer": f"{words} {'abcd'[key]}", "documentation": f"Source of {words}"}
