@@ -303,7 +303,7 @@ def replay_pairs(
         for pair in chunk:
             known = partial(_known_answer, grader, pair, known_replies.get(pair, {}), used)
             played = replay_pair(
-                grader, texts.questions[pair[0]], texts.passages[pair[1]], known, key
+                grader, pair, texts.questions[pair[0]], texts.passages[pair[1]], known, key
             )
             yield (
                 pair,
@@ -357,7 +357,7 @@ def with_kept_replies(project: Project, grader: Grader, asking: bool = True) -> 
     """Return the grader, which does not repeat calls whose answers a batch job has kept.
 
     Args:
-        asking: whether it will be asked, which needs a key; False for an estimate.
+        asking: whether it will be asked, which needs a key; False for an estimate or a file.
 
     Raises:
         GradingError: the key or the access is missing.
@@ -365,11 +365,17 @@ def with_kept_replies(project: Project, grader: Grader, asking: bool = True) -> 
     kept = kept_replies(project, grader.spec) if is_remote(grader) else {}
     if not kept or not isinstance(grader, ReadingGrader):
         return grader
+    back_end = grader_endpoint(grader)
+    usual = back_end.endpoint.dialect
     # Names of calls depend on the dialect in which they were sent.
     recall_dialect(project, grader)
-    key = grader_endpoint(grader).batches().key if asking else ""
+    key = back_end.batches().key if asking else ""
     played = replay_pairs(project, grader, kept, kept, key)
-    return replace(grader, known={pair: state.completions for pair, state, _ in played})
+    asker = replace(grader, known={pair: state.completions for pair, state, _ in played})
+    if not asking:
+        # A plan and the import of its answers must name further calls alike.
+        back_end.endpoint.dialect = usual
+    return asker
 
 
 def call_name(grader: Grader, pair: Pair, body: Mapping[str, Any]) -> str:
@@ -494,6 +500,7 @@ def write_missing(
     report = Report()
     known_replies = replies_by_pair(read_replies(answers, report), grader, report)
     report.raise_if_refused("Use the answer files exactly as they were written.")
+    grader = with_kept_replies(project, grader, asking=False)
     pairs = ordered_pairs(project, grader, version, scope)
     settled = 0
 
@@ -548,7 +555,7 @@ def import_answer_files(
         "Nothing was imported. Use the answer files exactly as they were written,"
         " with the same grader."
     )
-    reply_import = ReplyImport(project, grader, author)
+    reply_import = ReplyImport(project, with_kept_replies(project, grader, asking=False), author)
     for replies in in_chunks(read_replies(sources, Report()), CHUNK):
         reply_import.import_replies(replies)
     return reply_import.end()

@@ -554,7 +554,10 @@ def test_delayed_pairs_still_get_their_second_call(keyed: Project, server: Endpo
     assert set(shelf.made.values()) == {1}
 
 
-def test_kept_first_answers_are_not_paid_again(keyed: Project, server: EndpointServer, shelf: Shelf) -> None:
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_kept_first_answers_are_not_paid_again(
+    keyed: Project, server: EndpointServer, shelf: Shelf, tmp_path: Path, elsewhere: bool
+) -> None:
     grader, whole = (batch_rater(server, "answer", check="model") for _ in range(2))
     (key,) = start(keyed, grader, most=2)
     while not keyed.value("SELECT count(*) FROM kept_replies WHERE job_key = ?", [key]):
@@ -563,11 +566,16 @@ def test_kept_first_answers_are_not_paid_again(keyed: Project, server: EndpointS
     carry_on(keyed, grader)
     left = grading.make_plan(keyed, grader.spec, 1).to_grade
     kept = keyed.value("SELECT count(*) FROM kept_replies WHERE job_key = ?", [key])
-    before = len(server.seen)
-    tag = grading.price_tag(keyed, grader, 1)
-    final = grading.run_job(keyed, grader, grading.Request(), "ann")
-    assert (final.state, final.graded, tag.calls) == ("done", left, final.usage.calls)
-    assert final.usage.calls == len(server.seen) - before == 2 * left - kept < 2 * left
+    before, tag = len(server.seen), grading.price_tag(keyed, grader, 1)
+    if elsewhere:
+        plan = tmp_path / "plan.jsonl"
+        assert grading.write_missing(keyed, grader, plan, 1).calls == left == kept
+        taken = take(keyed, grader, engine(plan, tmp_path / "answers.jsonl"))
+        assert (taken.graded, taken.usage.calls, taken.unfinished) == (kept, kept, 0)
+    else:
+        final = grading.run_job(keyed, grader, grading.Request(), "ann")
+        assert (final.state, final.graded, tag.calls) == ("done", left, final.usage.calls)
+        assert final.usage.calls == len(server.seen) - before == 2 * left - kept < 2 * left
     grading.run_job(keyed, whole, grading.Request(), "ann")
     assert ratings(keyed, grader) == ratings(keyed, whole) != []
 

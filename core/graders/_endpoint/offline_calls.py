@@ -105,6 +105,7 @@ def order_pairs(grader: Grader, pairs: Sequence[Pair]) -> list[Pair]:
 
 def replay_pair(
     grader: Grader,
+    pair: Pair,
     asked: GraderInput,
     passage: str,
     find_result: Callable[[Mapping[str, Any]], CallResult | None],
@@ -114,6 +115,7 @@ def replay_pair(
 
     Args:
         grader: a grader that reads, with a model behind an endpoint; nothing is sent.
+        pair: the pair, of which the grader may know the first completions.
         asked: the question.
         passage: text of the passage.
         find_result: returns the result of a call by its request fields; None if it is not answered.
@@ -129,7 +131,7 @@ def replay_pair(
     models: list[str] = []
     completions: list[Completion] = []
     keep: int | None = None
-    steps = reading.steps(asked, passage)
+    steps = reading.next_steps(pair, asked, passage)
     try:
         call = next(steps)
         while True:
