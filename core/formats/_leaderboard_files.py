@@ -66,12 +66,15 @@ TITLE = re.compile(r"\W*based on\b", re.IGNORECASE)
 
 @dataclass
 class _Table:
-    """One table of a file: header cells, rows with line numbers, the min rating of its footer."""
+    """One table of a file: header cells, rows with line numbers, the min rating of its footer, and
+    the line of the header; None without a header.
+    """
 
     header: list[str]
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
     min_rating: str = ""
     by_commas: bool = False
+    line: int | None = None
 
 
 class _Row(NamedTuple):
@@ -150,7 +153,7 @@ def read_boards(
             suffix = (
                 f" min_rating {table.min_rating}" if len(tables) > 1 and table.min_rating else ""
             )
-            with report_refusals(report, source.name, None):
+            with report_refusals(report, source.name, table.line):
                 if not records:
                     _name_columns(table, frozenset(queries), form)
                 parsed += [
@@ -283,7 +286,7 @@ def _split_tables(lines: list[tuple[int, str]], file: str, report: Report) -> li
             continue
         first = cells[0].lower()
         if not tables or (rubric and first == "method"):
-            tables.append(_Table(cells, by_commas=header_of(line)[0] == ","))
+            tables.append(_Table(cells, by_commas=header_of(line)[0] == ",", line=number))
             in_footer, rubric = False, first == "method"
             continue
         # Only RUBRIC's tables have footers. In other tables a run may have any name.
@@ -382,7 +385,7 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
             )
         return
     if headless:
-        table.rows.insert(0, (1, header))
+        table.rows.insert(0, (table.line or 1, header))
     elif any(roles_of(names).get(role) != at for role, at in roles.items() if role in LONG):
         if form:
             raise Refused(

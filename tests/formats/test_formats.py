@@ -556,12 +556,12 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         ("leaderboard", "run\tAP\na\t0.5\nb\t0.4\nc\thigh\n", ("file:4 not-a-number", "high", "AP")),
         ("leaderboard", '{"a": 1,\n"b": }', ("file:2 invalid-json", "6")),
         ("leaderboard", '{"AP": {"a": 1, "a": 0}}', ("file:1 duplicate-name", "a")),
-        ("leaderboard", "run\tAP\tAP\na\t1\t0\n", ("file duplicate-name", "AP")),
-        ("leaderboard", "system\trun\tAP\na\tb\t0\n", ("file ambiguous-columns", "system", "run")),
+        ("leaderboard", "run\tAP\tAP\na\t1\t0\n", ("file:1 duplicate-name", "AP")),
+        ("leaderboard", "\nsystem\trun\tAP\na\tb\t0\n", ("file:2 ambiguous-columns", "system", "run")),
         ("qrels", "qid,docid,grade,label\nq,d,1,2\n", ("file:1 ambiguous-columns", "grade", "label")),
         ("runs", "qid,docid,rank,score,run,tag\nq,d,1,.5,a,b\n", ("file:1 ambiguous-columns", "run", "tag")),
-        ("leaderboard", "just\n", ("file not-a-table",)),
-        ("leaderboard", "num_q\tall\t3\n", ("file file-of-another-kind",)),
+        ("leaderboard", "just\n", ("file:1 not-a-table",)),
+        ("leaderboard", "num_q\tall\t3\n", ("file:1 file-of-another-kind",)),
     ],
 )
 def test_invalid_file_gives_one_problem_with_line_and_values(kind: str, content: str, message: tuple[str, ...]) -> None:
