@@ -53,6 +53,7 @@ from ..formats import (
 )
 from ..records import (
     PassageFiles,
+    PassageWithTwoTexts,
     ReplacedDataKeeper,
     ReplacedObject,
     add_kept_passages,
@@ -452,6 +453,22 @@ def _read_passage_files(
         files.add(passage_files.read_passages(source, report, options.only))
     files.close()
     return files
+
+
+def _write_passages(into: _ImportContext, files: PassageFiles) -> dict[str, int]:
+    try:
+        return {"new passages": add_kept_passages(into.cursor, files, into.keeper).new}
+    except PassageWithTwoTexts as error:
+        for source in into.sources:
+            for line in passage_files.lines_of_passage(source, error.passage_id):
+                into.report.refuse(
+                    source.name,
+                    line,
+                    error.code,
+                    f"passage {error.passage_id} has two different texts",
+                )
+        into.report.raise_if_refused(error.hint)
+        raise
 
 
 def _read_run_files(
@@ -904,9 +921,7 @@ IMPORTERS: dict[str, Importer[Any]] = {
     "queries": Importer(_read_query_files, _write_queries, NOTHING_LARGE),
     "passages": Importer(
         _read_passage_files,
-        lambda into, files: {
-            "new passages": add_kept_passages(into.cursor, files, into.keeper).new
-        },
+        _write_passages,
         LARGE
         - {
             "rankings",

@@ -83,6 +83,19 @@ def read_passages(
     report.require(number, source.name, "passages")
 
 
+def lines_of_passage(source: Source, passage_id: str) -> list[int]:
+    """Return the numbers of the lines of a passage, in a file that can be read."""
+    report = Report()
+    rows = open_rows(
+        open_lines(source, report), source.name, report, (ID_KEYS, TEXT_KEYS), _read_passage_line
+    )
+    return [
+        number
+        for number, row in rows
+        if good_id(value_of(row, ID_KEYS, "passage id"), "passage") == passage_id
+    ]
+
+
 def write_passages(passages: Iterable[Passage], out: TextIO) -> None:
     """Write passages as JSONL with `passage_id` and `text`."""
     write_objects(

@@ -145,6 +145,7 @@ from ._project_moves import (
     restore_removed as restore_removed,
 )
 from ._replaced_data import (
+    PassageWithTwoTexts as PassageWithTwoTexts,
     ReplacedDataKeeper as ReplacedDataKeeper,
     ReplacedObject as ReplacedObject,
 )

@@ -158,6 +158,22 @@ row.
 """
 
 
+class PassageWithTwoTexts(InputError):
+    """A passage has two texts in one import.
+
+    Attributes:
+        passage_id: id of the passage.
+    """
+
+    def __init__(self, passage_id: str) -> None:
+        super().__init__(
+            "passage-with-two-texts",
+            f"Passage {passage_id} has two different texts.",
+            "Give each text its own passage id.",
+        )
+        self.passage_id = passage_id
+
+
 @dataclass(eq=False)
 class ReplacedDataKeeper:
     """Keeps the data that a transaction is going to replace, and reports the differences at the

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
 from ..store import Cursor, lend_table, number_table, release_memory
-from ._replaced_data import ReplacedDataKeeper
+from ._replaced_data import PassageWithTwoTexts, ReplacedDataKeeper
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -154,7 +153,7 @@ def write_passages(
         found = cursor.execute(
             f"SELECT passage_id FROM {kept} WHERE row = ?", [int(differing[0])]
         ).fetchall()
-        _refuse_two_texts(found[0][0])
+        raise PassageWithTwoTexts(found[0][0])
     own = texted & (first == numbers)
     known = cursor.execute(
         f"SELECT row, passage_key, coalesce(p.text_key, 0) AS text_key FROM {kept} JOIN passages p"
@@ -276,18 +275,10 @@ def _replace_texts(
     )
     for key, passage_id in named:
         if keeper is None or key > keeper.first_key or key in own:
-            _refuse_two_texts(passage_id)
+            raise PassageWithTwoTexts(passage_id)
     if keeper is not None:
         with lend_table(cursor, "other_texts", others):
             keeper.keep_passages("other_texts")
-
-
-def _refuse_two_texts(passage_id: str) -> NoReturn:
-    raise InputError(
-        "passage-with-two-texts",
-        f"Passage {passage_id} has two different texts.",
-        "Give each text its own passage id.",
-    )
 
 
 def _new_keys(cursor: Cursor, count: int) -> NDArray[np.int32]:

@@ -261,8 +261,9 @@ def test_contradicting_files_and_graded_text_changes_are_refused(full: Project) 
     for options in ({}, {"replace": True}):
         with refusal("passage-text-in-use", "p2", "1"):
             take(full, "passages", "p8\tnew\np2\ttext two, improved\n", **options)
-    with refusal("passage-with-two-texts", "p8"):
-        take(full, "passages", "p8\tone\np8\tanother\n")
+    with refusal("passage-with-two-texts", "p8", kind=FileError) as caught:
+        exchange.import_files(full, "passages", [source("a", "p8\tone\n"), source("b", "p9\tx\np8\ty\n")], "tester")
+    assert [(problem.file, problem.line) for problem in caught.value.problems] == [("a", 1), ("b", 2)]
     assert snapshot(full) == before
     assert take(full, "passages", PASSAGES + "p8\tnew\np8\tnew\n").counts == {"new passages": 1}
 
