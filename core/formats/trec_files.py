@@ -77,7 +77,8 @@ STANDARD = re.compile(
 )
 """Names of measures that are hardly ever names of systems."""
 
-INTEGER = re.compile(r"[+-]?[0-9]+")
+INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
+"""A whole number that `int` reads: it refuses more than 4,300 digits."""
 USUAL = 10
 """Largest value that judgments usually have; larger values are taken for scores."""
 MEANS = ("all", "amean")

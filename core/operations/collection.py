@@ -184,7 +184,13 @@ def _number_or_none(text: str) -> int | Literal["none"]:
     """Return a number, or `none` for passages without a value."""
     if text == review.NONE:
         return review.NONE
-    if not text.isascii() or not text.removeprefix("-").isdecimal() or abs(int(text)) > LARGEST:
+    if (
+        not text.isascii()
+        or not text.removeprefix("-").isdecimal()
+        # `int` refuses very long numbers.
+        or len(text) > len(str(-LARGEST))
+        or abs(int(text)) > LARGEST
+    ):
         raise InputError(
             "invalid-value", f"Invalid value '{one_line(text, 40)}'.", "Use a whole number or none."
         )

@@ -209,6 +209,7 @@ def test_unknown_value_is_refused(shell: Exam) -> None:
         (("disagreements", "list", "--query", "nope"), "unknown-query"),
     ):  # fmt: skip
         refused(shell(*words), 2, words[-1], error=error)
+    refused(shell("passages", "--judgment", "9" * 5000), 2, error="invalid-value")
 
 
 def test_invisible_characters_are_removed_from_names() -> None:

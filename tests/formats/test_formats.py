@@ -526,6 +526,7 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         ("qrels", "q 0 p 1\nq 0 r high\n", ("file:2 invalid-judgment", "high")),
         ("qrels", "q 0 p 1\nq 0 r 1\nq 0 p 2\n", ("file:3 contradicting-lines", "2", "1")),
         ("qrels", "q 0 p 1\nq 0 r", ("file:2 cut-off-file", "3", "4", "0")),
+        ("qrels", f"q 0 p {'9' * 5000}\n", ("file:1 invalid-judgment",)),
         ("qrels", "q 0 p 99999999999999999999\n", ("file:1 invalid-judgment", "99999999999999999999", "32767")),
         ("qrels", "\n\n", ("file nothing-found",)),
         ("queries", "q1\tone\nq2\n", ("file:2 wrong-number-of-columns", "1")),
