@@ -26,7 +26,7 @@ def paste_questions(
         The questions, and the number of skipped lines: repetitions of an active question or of an
             earlier line.
     """
-    lines = [found for line in text.splitlines() if (found := _BULLET.sub("", line).strip())]
+    lines = [found for line in re.split("[\r\n]", text) if (found := _BULLET.sub("", line).strip())]
     asked = {question.text for question in known if question.active}
     new = [line for line in dict.fromkeys(lines) if line not in asked]
     return [new_question(query_id, line, subtopic_id) for line in new], len(lines) - len(new)

@@ -261,7 +261,7 @@ def _make_note(entry: dict[str, Any], answers: Sequence[dict[str, Any]]) -> str:
 
 def _note_values(question: Question, label: str) -> list[str]:
     """Return the values of a note line that `_make_note` wrote."""
-    lines = [line for line in (question.note or "").splitlines() if line.startswith(label)]
+    lines = [line for line in (question.note or "").split("\n") if line.startswith(label)]
     return lines[0].removeprefix(label).split(" " if label == REFERENCES else ", ") if lines else []
 
 

@@ -28,8 +28,8 @@ OTHER = Question("q1/b", "q1", "Where?", weight=3.0, position=8)
 
 PASTED = """
 1. What is salt?
- 2) Where is it from?
-(3) Why?
+ 2) Where is\u2028it from?
+(3) Why?\r
 - How much of it?
 * How old?
 • Who eats it?
@@ -51,7 +51,7 @@ def test_pasting_strips_bullets_numbers_blanks_and_duplicates():
     found, again = paste_questions("q1", PASTED, "s1")
     assert [q.text for q in found] == [
         "What is salt?",
-        "Where is it from?",
+        "Where is\u2028it from?",
         "Why?",
         "How much of it?",
         "How old?",
