@@ -24,7 +24,7 @@ from exam_workbench.store._engine import CONFIG
 from tests.made.cached_reads import check_cached_reads
 from tests.made.projects import TEST_IS_OVER, examples, new_project
 
-pytest_plugins = ["tests.made.browser", "tests.made.warm_exam"]
+pytest_plugins = ["tests.made.browser", "tests.made.shell", "tests.made.warm_exam"]
 
 # No deadline, because test machines are busy.
 hypothesis.settings.register_profile("project", deadline=None, max_examples=examples(25))

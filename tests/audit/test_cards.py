@@ -33,7 +33,7 @@ from exam_workbench.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, judged_audit, truth
 from tests.made.projects import SPEC, copy_of, filled_project, grade, import_bank, judge
 from tests.made.refusals import refusal
-from tests.made.shell import printed, shell_on
+from tests.made.shell import ShellOn, printed
 
 
 def audited(project: Project) -> None:
@@ -85,10 +85,8 @@ def test_card_with_revealed_labels_is_not_blind(project: Project) -> None:
     assert make_card(project, find_grader(project, None), "org").content["agreement"]["blind"] is False
 
 
-def test_command_creates_and_shows_a_card(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)
+def test_command_creates_and_shows_a_card(shell_on: ShellOn) -> None:
+    exam = shell_on(fill_audited)
     assert printed(exam("graders", "card", "--json")) == {"card": None}
     made = printed(exam("graders", "card", "--make", "--json"))
     assert made["card"]["content"]["agreement"] is made["card"]["content"]["unsampled"] is None

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from exam_workbench import bank
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.screens import served, shows, visit
-from tests.made.shell import printed, shell_on
+from tests.made.shell import ShellOn, printed
 
 __all__ = ["served"]
 
@@ -54,10 +51,8 @@ def test_screen_hides_suggestions_until_own_question(project: Project) -> None:
     assert not bank.assessors_first(project)
 
 
-def test_cli_turns_assessors_first_on_and_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(put, tmp_path, monkeypatch, capsys)
+def test_cli_turns_assessors_first_on_and_off(shell_on: ShellOn) -> None:
+    exam = shell_on(put)
     assert exam("proposals", "assessors-first", "--on")[0] == 0
     assert printed(exam("proposals", "list", "--json"))["proposals"] == []
     assert exam("proposals", "assessors-first", "--off")[0] == 0

@@ -27,7 +27,7 @@ from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, filled_project
 from tests.made.refusals import refusal
-from tests.made.shell import printed, shell_on
+from tests.made.shell import ShellOn, printed
 
 QUERIES = [f"q{i}" for i in range(1, 9)]
 RUNS = ("cheat", "fair", "good", "poor")
@@ -189,10 +189,8 @@ def read_manifest(packed: bytes) -> exchange.Manifest:
         return json.loads(archive.read("manifest.json"))
 
 
-def test_cli_seals_compares_and_opens_questions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(put, tmp_path, monkeypatch, capsys)
+def test_cli_seals_compares_and_opens_questions(shell_on: ShellOn) -> None:
+    exam = shell_on(put)
     assert len(printed(exam("bank", "seal", "--seed", "3", "--json"))["sealed"]) == 8
     assert "Secret 0 of q1?" in exam("bank", "list", "--query", "q1")[1]
     assert printed(exam("bank", "sealed", "--json"))["flagged"] == ["cheat"]

@@ -18,7 +18,7 @@ from tests.cli.test_cli import Exam, refused
 from tests.made.audits import QUERIES, fill_audited, truth
 from tests.made.projects import file_of, fill, judge
 from tests.made.refusals import check_error, mentions
-from tests.made.shell import Run, printed, shell_on
+from tests.made.shell import Run, ShellOn, printed
 
 A, B = Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")
 GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 0, ("What is B?", "p1"): 1, ("What is B?", "p2"): None}
@@ -244,9 +244,9 @@ def test_roles_change_and_last_organizer_stays(shell: Exam, monkeypatch: pytest.
 
 
 @pytest.fixture
-def audits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def audits(shell_on: ShellOn) -> Run:
     """Run a command on a project with four systems."""
-    return shell_on(fill_audited, tmp_path, monkeypatch, capsys)
+    return shell_on(fill_audited)
 
 
 def test_audit_runs_from_design_to_leaderboard_and_bundle(audits: Run, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from exam_workbench.records import DataSetTerms, judgment_sources, source_judgme
 from exam_workbench.store import Project
 from tests.exchange.test_importing import snapshot
 from tests.made.refusals import refusal
-from tests.made.shell import Run, printed, shell_on
+from tests.made.shell import Run, ShellOn, printed
 
 CORPUS = [
     {"_id": "d1", "title": "Cats", "text": "A cat is an animal.", "metadata": {}},
@@ -132,10 +132,8 @@ def test_invalid_beir_folder_changes_nothing(
     assert snapshot(project) == before
 
 
-def test_commands_turn_beir_folder_into_leaderboard(
-    beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = shell_on(lambda project: None, tmp_path, monkeypatch, capsys)
+def test_commands_turn_beir_folder_into_leaderboard(beir: Path, tmp_path: Path, shell_on: ShellOn) -> None:
+    run = shell_on(lambda project: None)
     done = printed(run("import", "beir", str(beir), "--source", "BEIR", "--json"))
     assert done["counts"]["judgments"] == 3 and len(done["files"]) == 3
     Path("sys.run").write_text("1 Q0 d1 1 2.5 sys\n2 Q0 d3 1 7 sys\n")
@@ -199,9 +197,9 @@ def test_data_set_import_adds_only_needed_passages(project: Project, made: types
 
 
 def test_size_and_terms_are_shown_first_and_terms_are_kept(
-    made: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    made: types.ModuleType, tmp_path: Path, shell_on: ShellOn
 ) -> None:
-    run: Run = shell_on(lambda project: None, tmp_path, monkeypatch, capsys)
+    run: Run = shell_on(lambda project: None)
     name = "msmarco-passage/trec-dl-made"
     told = run.fails("large-download", "import", "dataset", name)
     assert "2,000" in told and "http://example.org/terms" in told

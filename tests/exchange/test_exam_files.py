@@ -20,7 +20,7 @@ from exam_workbench.types import Passage, Question
 from tests.made.exams import put_exam
 from tests.made.projects import new_project
 from tests.made.refusals import refusal
-from tests.made.shell import shell_on
+from tests.made.shell import ShellOn
 
 ITEMS: list[dict[str, Any]] = [
     {
@@ -118,10 +118,8 @@ def test_items_keep_sources_and_different_retrieval_needs_new_name(project: Proj
         assert len(read_retrieval(cursor, "second DPR")) == 1
 
 
-def test_items_commands_import_list_check_and_retire(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(lambda project: None, tmp_path, monkeypatch, capsys)
+def test_items_commands_import_list_check_and_retire(shell_on: ShellOn) -> None:
+    exam = shell_on(lambda project: None)
     Path("exam.json").write_text(json.dumps(ITEMS))
 
     def run(*words: str) -> str:
@@ -368,10 +366,8 @@ def fill_with_exam_and_board(project: Project) -> None:
     import_files(project, "leaderboard", [Source("b.tsv", data=b"run\tAP\na\t0.5\nb\t0.25\n")], "ann")
 
 
-def test_export_writes_leaderboards_exams_and_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(fill_with_exam_and_board, tmp_path, monkeypatch, capsys)
+def test_export_writes_leaderboards_exams_and_answers(shell_on: ShellOn) -> None:
+    exam = shell_on(fill_with_exam_and_board)
 
     def export(what: str, file: str, *more: str) -> str:
         assert exam("export", what, "-o", file, *more)[0] == 0

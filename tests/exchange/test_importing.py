@@ -42,7 +42,7 @@ from exam_workbench.types import Question, Ranked
 from tests.formats.test_formats import ids, scores, source_of, words
 from tests.made.projects import examples, fill, filled_project, grade, new_project
 from tests.made.refusals import coded, mentions, refusal
-from tests.made.shell import printed, shell_on
+from tests.made.shell import ShellOn, printed
 
 QUERIES = "q1\tfirst query\nq2\tsecond query\n"
 PASSAGES = "p1\ttext one\np2\ttext two\np3\ttext three\n"
@@ -585,10 +585,8 @@ def test_label_scale_can_be_set_and_equal_texts_share_label(project: Project) ->
     assert label_qrels(project, basis(project, Policy()))["q1"] == {"p1": 1, "p4": 1}
 
 
-def test_imported_labels_can_be_audited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = shell_on(fill_for_labels, tmp_path, monkeypatch, capsys)
+def test_imported_labels_can_be_audited(shell_on: ShellOn) -> None:
+    run = shell_on(fill_for_labels)
     Path("ours.qrels").write_text(LABELS.replace("p2 1", "p2 0"))
     Path("umbrela.qrels").write_text(LABELS)
     words = ("import", "labels", "umbrela.qrels", "--name", "UMBRELA")

@@ -27,7 +27,7 @@ from exam_workbench.types import Query, Question, Subtopic
 from tests.exchange.test_importing import snapshot
 from tests.made.projects import fill, filled_project, made_project
 from tests.made.refusals import coded, refusal
-from tests.made.shell import printed, shell_on
+from tests.made.shell import ShellOn, printed
 
 TEA = {
     "query_id": "tea",
@@ -450,8 +450,8 @@ BAD_GRADES = [
 ]
 
 
-def test_commands_exchange_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    exam = shell_on(fill_own, tmp_path, monkeypatch, capsys)
+def test_commands_exchange_files(tmp_path: Path, shell_on: ShellOn):
+    exam = shell_on(fill_own)
     assert exam("export", "bank", "--form", "v3", "-o", "bank.jsonl")[0] == 0
     assert printed(exam("import", "bank", "bank.jsonl", "--json"))["counts"].get("bank version") is None
     assert exam("export", "queries", "--form", "autojudge", "-o", "topics.jsonl")[0] == 0
@@ -666,10 +666,8 @@ def test_files_per_run_are_merged_and_duplicate_runs_refused(tmp_path: Path) -> 
     project.close()
 
 
-def test_commands_export_leaderboard_formats_and_chosen_correlations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(fill_all, tmp_path, monkeypatch, capsys)
+def test_commands_export_leaderboard_formats_and_chosen_correlations(shell_on: ShellOn) -> None:
+    exam = shell_on(fill_all)
     words = ("export", "leaderboard", "--measure", MEASURE, "--min-rating", "3")
     assert exam(*words, "--form", "ir_measures", "-o", "X.eval.txt")[0] == 0
     assert yaml.safe_load(Path("X.eval.measures.yml").read_text())["measures"][0]["name"] == MEASURE

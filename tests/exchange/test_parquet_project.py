@@ -28,7 +28,7 @@ from exam_workbench.types import Board, BoardRow, Grade, Passage, Query, Questio
 from tests.made.fuzz_parquet import copied, fit
 from tests.made.projects import SPEC, fill, filled_project, grade, judge
 from tests.made.refusals import mentions, refusal
-from tests.made.shell import printed, shell_on
+from tests.made.shell import ShellOn, printed
 
 A = Question("q1/a", "q1", "What is 'A'?\nReally – 真?", weight=2.5, note="n", answer_key="a", choices=("a", "b"))
 B = Question("q1/b", "q1", None)
@@ -187,10 +187,8 @@ def test_older_export_is_upgraded(
         assert migrations.applied_migrations(cursor) == [name for name, _ in current]
 
 
-def test_commands_export_and_import_whole_projects(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(fill_nearly_all, tmp_path, monkeypatch, capsys)
+def test_commands_export_and_import_whole_projects(tmp_path: Path, shell_on: ShellOn) -> None:
+    exam = shell_on(fill_nearly_all)
     assert exam("export", "project", "-o", "out")[0] == 0
     assert exam("export", "project", "-o", "out")[0] == 2
     assert exam("export", "project", "-o", "-")[0] == 2

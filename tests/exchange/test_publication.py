@@ -40,7 +40,7 @@ from tests.made import projects
 from tests.made.cascades import QUERIES, fill_planned
 from tests.made.projects import fill
 from tests.made.refusals import mentions, refusal
-from tests.made.shell import Run, shell_on
+from tests.made.shell import Run, ShellOn
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="=important")
 B = Question("q1/b", "q1", "What is B?")
@@ -431,14 +431,14 @@ def unpacked(data: bytes) -> dict[str, bytes]:
 
 
 def test_later_edits_change_neither_qrels_nor_bundle(
-    graded: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    graded: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Run
 ) -> None:
     first = exchange.publish_qrels(graded, Policy(), "ann")
     packed = exchange.bundle_publication(graded, Policy(), "ann", note="first")
     graded.close()
     monkeypatch.setenv("EXAM_PROJECT", str(graded.path))
     monkeypatch.chdir(tmp_path)
-    exam = Run(monkeypatch, capsys)
+    exam = commands
     assert exam("export", "qrels", "-o", "first.qrels", "--save-manifest", "m.json", "--binary")[0] == 0
     later = open_project(graded.path)
     add_override(later, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
@@ -505,9 +505,9 @@ def test_same_files_give_same_zip(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def exam(shell_on: ShellOn) -> Run:
     """Return a runner of commands on a project with every kind of data."""
-    return shell_on(fill_with_everything, tmp_path, monkeypatch, capsys)
+    return shell_on(fill_with_everything)
 
 
 def failed(exam: Run, *words: str) -> tuple[int, str]:
@@ -555,10 +555,8 @@ def fill_with_stale_override(project: Project) -> None:
     projects.grade(project, {("B?", f"p{i}"): 1 for i in (1, 2, 3)})
 
 
-def test_complete_labels_can_be_exported_bundled_and_reproduced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(fill_completely, tmp_path, monkeypatch, capsys)
+def test_complete_labels_can_be_exported_bundled_and_reproduced(tmp_path: Path, shell_on: ShellOn) -> None:
+    exam = shell_on(fill_completely)
     code, _, told = exam("export", "qrels", "-o", "all.qrels", "--require-complete")
     assert code == 0 and mentions(told, "all.qrels")
     assert exam("export", "qrels", "-o", "plain.qrels", "--label", "mean")[0] == 0
@@ -574,10 +572,8 @@ def test_complete_labels_can_be_exported_bundled_and_reproduced(
     project.close()
 
 
-def test_export_warning_counts_stale_override(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(fill_with_stale_override, tmp_path, monkeypatch, capsys)
+def test_export_warning_counts_stale_override(shell_on: ShellOn) -> None:
+    exam = shell_on(fill_with_stale_override)
     told = exam("export", "qrels", "-o", "all.qrels")[2]
     assert all(mentions(told.splitlines()[0], number) for number in ("1", "2"))
 

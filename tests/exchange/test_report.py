@@ -6,8 +6,6 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
-
 from exam_workbench.exchange import Figure, Section, Table, report_html
 from exam_workbench.labels import Policy, compare
 from exam_workbench.operations.project_report import ReportRequest, make_report
@@ -16,7 +14,7 @@ from exam_workbench.types import Question
 from tests.made.projects import fill, filled_project, judge
 from tests.made.refusals import refusal
 from tests.made.screens import JUDGED
-from tests.made.shell import printed, shell_on
+from tests.made.shell import ShellOn, printed
 
 HOSTILE = "<script>alert(1)</script>"
 IMAGE = "<img src=x onerror=alert(2)>"
@@ -114,10 +112,8 @@ def test_missing_values_are_dashes_and_figure_ids_are_unique() -> None:
     assert len(set(ids)) == 2 and re.findall(r"url\(#([^)]+)\)", page) == ids
 
 
-def test_export_report_command_is_logged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(put_hostile, tmp_path, monkeypatch, capsys)
+def test_export_report_command_is_logged(shell_on: ShellOn) -> None:
+    exam = shell_on(put_hostile)
     assert exam("export", "report", "-o", "report.html", "--against", "none", "--measure", "P@3")[0] == 0
     check_harmless(Path("report.html").read_text())
     assert printed(exam("activity", "--json"))["acts"][0]["act"] == "export report"

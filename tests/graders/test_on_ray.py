@@ -34,7 +34,7 @@ from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made.projects import copy_of, fill, filled_project
 from tests.made.refusals import refusal
-from tests.made.shell import printed, shell_on
+from tests.made.shell import ShellOn, printed
 
 QUESTIONS = [
     Question("q1/a", "q1", "Which A?", answer_key="gold"),
@@ -264,10 +264,8 @@ def test_removed_vllm_back_end_names_alternatives(kind: str) -> None:
     assert "openai" in refused.value.hint and "grade-plan" in refused.value.hint
 
 
-def test_commands_plan_and_import_a_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(filled, tmp_path, monkeypatch, capsys)
+def test_commands_plan_and_import_a_job(shell_on: ShellOn) -> None:
+    exam = shell_on(filled)
     assert printed(exam("plan", "-o", "plan.parquet", "--json"))["calls"] == 5
     made = planned_grader(Path("plan.parquet"))
     assert made is not None
@@ -297,9 +295,7 @@ def test_cluster_grades_only_missing_rows_of_a_plan(project: Project, tmp_path: 
     assert grading.import_grade_files(project, grader, files, "ann").graded == 5
 
 
-def test_grader_of_removed_back_end_stays_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_grader_of_removed_back_end_stays_listed(tmp_path: Path, shell_on: ShellOn) -> None:
     model, parameters = "some/model@main", {"model": "some/model", "back_end": "vllm"}
     spec = GraderSpec(
         "Old (model, by vLLM)", "self-rating", model, parameters={"back_end": "vllm", "dtype": "bfloat16"}
@@ -317,7 +313,7 @@ def test_grader_of_removed_back_end_stays_listed(
                 ["old", spec.method, json.dumps(parameters), "ann"],
             )
 
-    exam = shell_on(before, tmp_path, monkeypatch, capsys)
+    exam = shell_on(before)
     listed = printed(exam("graders", "list", "--json"))
     assert spec.fingerprint in json.dumps(listed) and "old" in json.dumps(listed)
     assert graders.find_remaking_parameters(spec) is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ from exam_workbench.store import Project
 from exam_workbench.types import Passage, Question
 from tests.made.injections import INJECTIONS
 from tests.made.projects import fill, filled_project, judge, list_passages
-from tests.made.shell import shell_on
+from tests.made.shell import ShellOn
 
 PROSE = (
     "The film has a rating of 4.5 on the site, and critics gave it high marks for its score.",
@@ -131,9 +130,7 @@ def test_passages_addressing_the_grader_follow_bank_and_pool(project: Project) -
 
 
 @pytest.mark.parametrize("speaking", [1, 2])
-def test_export_counts_passages_addressing_the_grader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], speaking: int
-) -> None:
+def test_export_counts_passages_addressing_the_grader(speaking: int, shell_on: ShellOn) -> None:
     def put(project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "Why?")], {("Why?", "p1"): 3}, {"run": {"q1": ["p1", "p2", "p3"]}})
         with project.transaction() as cursor:
@@ -141,5 +138,5 @@ def test_export_counts_passages_addressing_the_grader(
             list_passages(cursor, [("q1", f"h{number}") for number in range(speaking)])
             refresh_pool(cursor)
 
-    code, _, told = shell_on(put, tmp_path, monkeypatch, capsys)("export", "qrels", "-o", "exam.qrels")
+    code, _, told = shell_on(put)("export", "qrels", "-o", "exam.qrels")
     assert code == 0 and f"note: {speaking} " in told

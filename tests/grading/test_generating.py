@@ -485,12 +485,12 @@ def test_key_passages_are_well_rated_first_then_judged_relevant(sea: Project) ->
 
 
 @pytest.fixture
-def exam(sea: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def exam(sea: Project, monkeypatch: pytest.MonkeyPatch, commands: Run) -> Run:
     """Runs a command on the project, as ann."""
     sea.close()
     monkeypatch.setenv("EXAM_PROJECT", str(sea.path))
     monkeypatch.setenv("EXAM_AUTHOR", "ann")
-    return Run(monkeypatch, capsys)
+    return commands
 
 
 def test_commands_generate_edit_accept_and_list_proposals(exam: Run) -> None:

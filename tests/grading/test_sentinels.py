@@ -33,7 +33,7 @@ from tests.made.endpoint_calls import key
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, digit, rate
 from tests.made.projects import import_bank
 from tests.made.refusals import mentions, refusal
-from tests.made.shell import printed, shell_on
+from tests.made.shell import ShellOn, printed
 
 __all__ = ["key"]
 
@@ -179,9 +179,9 @@ def test_successful_injections_count_as_flips_not_as_grades(filled: Project, ser
 
 
 def test_results_of_watch_and_probe_commands_are_noted_with_leaderboards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], server: EndpointServer
+    server: EndpointServer, shell_on: ShellOn
 ) -> None:
-    exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)
+    exam = shell_on(fill_audited)
     settings = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
     assert exam("grade", *settings)[0] == 0
     assert printed(exam("graders", "drift", "--json")) == {"graders": []}

@@ -181,10 +181,8 @@ def test_assessor_values_replace_ratings_and_give_agreement(cited: Project) -> N
         set_support(cited, "poor/salts/1", 3, "d9", 1, "bo")
 
 
-def test_commands_show_list_set_and_remove(
-    cited: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = Run(monkeypatch, capsys)
+def test_commands_show_list_set_and_remove(cited: Project, monkeypatch: pytest.MonkeyPatch, commands: Run) -> None:
+    run = commands
     monkeypatch.setenv("EXAM_AUTHOR", "asta")
     monkeypatch.setenv("EXAM_PROJECT", str(cited.path))
     cited.close()

@@ -17,7 +17,7 @@ from exam_workbench.records import add_job, end_job, refresh_pool, set_pool_dept
 from exam_workbench.store._engine import engine_config, spill_folder
 from exam_workbench.types import Question
 from tests.made.projects import examples, fill, list_passages, new_project
-from tests.made.shell import printed, shell_on
+from tests.made.shell import ShellOn, printed
 
 
 def exported(folder: Path, pattern: str = "grades/*.parquet") -> GradeFiles:
@@ -157,10 +157,8 @@ def test_unusable_files_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatc
         spill_folder()
 
 
-def test_commands_export_grades_and_show_file_leaderboard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(filled, tmp_path, monkeypatch, capsys)
+def test_commands_export_grades_and_show_file_leaderboard(shell_on: ShellOn) -> None:
+    exam = shell_on(filled)
     assert exam("export", "grades", "-o", "out")[0] == 0
     assert exam("export", "grades", "-o", "-")[0] == 2
     options = ("--grades", "out/grades/*.parquet", "--runs", "out/runs.parquet", "--questions", "out/questions.parquet")

@@ -67,20 +67,27 @@ def run_words(words: Sequence[str]) -> tuple[int, bytes, str]:
     return code, out.detach().getvalue(), err.detach().getvalue().decode()
 
 
-def shell_on(
-    fill: Callable[[Project], object], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
-    """Return a runner of `exam` commands in a folder, as ann.
-
-    Args:
-        fill: fills the project `some.duckdb` in the folder.
-    """
-    path = folder / "some.duckdb"
-    file_of(fill).write(path)
-    monkeypatch.setenv("EXAM_PROJECT", str(path))
-    monkeypatch.setenv("EXAM_AUTHOR", "ann")
-    monkeypatch.chdir(folder)
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     return Run(monkeypatch, capsys)
+
+
+ShellOn = Callable[[Callable[[Project], object]], Run]
+
+
+@pytest.fixture
+def shell_on(commands: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ShellOn:
+    """Return a function that fills the project `some.duckdb` and runs `exam` in its folder, as ann."""
+
+    def on(fill: Callable[[Project], object]) -> Run:
+        path = tmp_path / "some.duckdb"
+        file_of(fill).write(path)
+        monkeypatch.setenv("EXAM_PROJECT", str(path))
+        monkeypatch.setenv("EXAM_AUTHOR", "ann")
+        monkeypatch.chdir(tmp_path)
+        return commands
+
+    return on
 
 
 def printed(said: Said) -> dict[str, Any]:

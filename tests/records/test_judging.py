@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from exam_workbench import records
@@ -24,7 +22,7 @@ from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, filled_project, judge, judge as import_judgments
 from tests.made.refusals import refusal
-from tests.made.shell import printed, shell_on
+from tests.made.shell import ShellOn, printed
 
 RUNS = {"x": {"q1": ["p1", "p2", "p3"]}, "y": {"q1": ["p2", "p1", "p3"]}, "z": {"q1": ["p3", "p2", "p1"]}}
 
@@ -235,10 +233,8 @@ def test_agreement_uses_held_out_share_or_reports_tuning(judged: Project) -> Non
     assert find_confirmation(judged, Labels(Policy()), Labels(Policy())) is None
 
 
-def test_cli_holds_out_a_share(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exam = shell_on(fill_judged, tmp_path, monkeypatch, capsys)
+def test_cli_holds_out_a_share(shell_on: ShellOn) -> None:
+    exam = shell_on(fill_judged)
     assert printed(exam("judgments", "hold-out", "--json")) == {"hold_out": None}
     exam.fails("nothing-held-out", "agreement", "--held-out")
     told = printed(exam("judgments", "hold-out", "--share", "0.25", "--seed", "4", "--json"))

@@ -436,9 +436,9 @@ def test_constant_judgments_and_names_of_sources_are_handled(own: Project) -> No
 
 
 @pytest.fixture
-def exam(own: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def exam(own: Project, monkeypatch: pytest.MonkeyPatch, commands: Run) -> Run:
     monkeypatch.setenv("EXAM_PROJECT", str(own.path))
-    return Run(monkeypatch, capsys)
+    return commands
 
 
 def test_command_prints_agreement_as_json_table_or_file(own: Project, exam: Run) -> None:

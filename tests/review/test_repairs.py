@@ -133,7 +133,7 @@ def right(project: Project) -> set[str]:
 
 
 def test_model_proposes_wordings_by_command_and_on_screen(
-    graded: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    graded: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch, commands: Run
 ) -> None:
     server.behave = drafts
     app = press(open_form(), "suggest wordings")
@@ -144,7 +144,7 @@ def test_model_proposes_wordings_by_command_and_on_screen(
     assert area.value.splitlines() == ["What is it exactly?", "What is it, then?"]
     monkeypatch.setenv("EXAM_PROJECT", str(graded.path))
     graded.close()
-    exam = Run(monkeypatch, capsys)
+    exam = commands
     settings = ("--model", "m", "--base-url", server.url, "--grader", "Self-rating (m)", "--source", "assessors")
     drafted = printed(exam("proposals", "rewordings", "q1/a", *settings, "--json"))
     assert [one["kind"] for one in drafted["proposals"]] == ["rewording"] * 2
