@@ -16,6 +16,7 @@ from exam_workbench.store import Project
 from exam_workbench.store.migrations import MIGRATIONS
 from exam_workbench.types import Query
 from tests.answers.made import Told, collection
+from tests.made.projects import commit
 from tests.made.refusals import refusal
 
 GOLD = "The mill stood by the river."
@@ -103,15 +104,13 @@ def test_people_verdicts_override_the_answer_check_and_measure_its_agreement(fil
 
 def test_verdicts_belong_to_queries_not_to_their_wording(filled: Project) -> None:
     words = {one.query_id: one.text for one in queries_of(filled)}
-    with filled.transaction() as cursor:
-        add_queries(cursor, [Query("q3", words["q2"], answer="a mill")], replace=False)
+    commit(filled, add_queries, [Query("q3", words["q2"], answer="a mill")], replace=False)
     said: list[object] = [{"query_id": "q2", "answer": "a barn", "acceptable": True}]
     import_files(filled, "answer-verdicts", [source(said)], "ann", Options(source="people"))
     assert [(one.query_id, one.acceptable) for one in people_verdicts(filled)] == [("q2", True)]
     other: list[object] = [{"query_id": "q3", "answer": "a barn", "acceptable": False}]
     import_files(filled, "answer-verdicts", [source(other)], "ann", Options(source="people"))
-    with filled.transaction() as cursor:
-        add_queries(cursor, [Query("q2", "In other words?", answer="a mill")], replace=True)
+    commit(filled, add_queries, [Query("q2", "In other words?", answer="a mill")], replace=True)
     assert [(one.query_id, one.acceptable) for one in people_verdicts(filled)] == [("q2", True), ("q3", False)]
 
 

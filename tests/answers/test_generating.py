@@ -34,7 +34,7 @@ from exam_workbench.store import Project
 from exam_workbench.types import Query
 from tests.answers.made import Script, Told, collection, put_run, question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
-from tests.made.projects import filled_project, judge
+from tests.made.projects import commit, filled_project, judge
 from tests.made.refusals import refusal
 from tests.made.tiny_models import build_untrained, shared_model
 
@@ -130,8 +130,7 @@ def test_stopped_and_interrupted_jobs_continue_with_missing_answers(
     control.cancel()
     assert generate_answers(filled, model, WANTED, "ann", control=control).state == "cancelled"
     # A process that dies leaves its job as running; opening the project marks it interrupted.
-    with filled.transaction() as cursor:
-        cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL WHERE done = 4")
+    commit(filled, "UPDATE jobs SET state = 'running', ended_at = NULL WHERE done = 4")
     assert close_interrupted(filled) == 1
     assert {job.state for job in find_jobs(filled, "generating", "comparing")} == {"interrupted", "cancelled"}
     rest = generate_answers(filled, model, WANTED, "ann")
@@ -244,8 +243,7 @@ def test_local_model_draws_depend_on_seed_not_on_batch(
     drawn = {place[3]: one.text for place, one in generated_of(filled, key).items()}
     alone = make_generator(filled, GeneratorPlan({"model": str(folder)}, max_tokens=4, name="again"))
     assert alone.model.fingerprint == model.model.fingerprint
-    with filled.transaction() as cursor:
-        cursor.execute("DELETE FROM generated_answers WHERE draw = 2")
+    commit(filled, "DELETE FROM generated_answers WHERE draw = 2")
     generate_answers(filled, model, WantedAnswers((), (), temperature=30.0, query_ids=("q3",)), "ann")
     after = {place[3]: one.text for place, one in generated_of(filled, key).items()}
     assert after == drawn and len(set(drawn.values())) > 1
@@ -254,8 +252,7 @@ def test_local_model_draws_depend_on_seed_not_on_batch(
 def test_model_comparisons_are_shared_only_by_equal_texts(project: Project, server: EndpointServer) -> None:
     collection(project, {"q1": TOLD["q1"]}, {})
     others = [Query("same", question("q1"), answer="1894"), Query("other", question("q1"), answer="1895")]
-    with project.transaction() as cursor:
-        add_queries(cursor, others, replace=False)
+    commit(project, add_queries, others, replace=False)
     names = ("q1", "same", "other")
     judge(project, {(name, "gold-q1"): 1 for name in names}, "NIST")
     put_run(project, "one", {name: ["gold-q1"] for name in names})

@@ -50,7 +50,7 @@ from exam_workbench.records import state_families
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, judged_audit, next_card, truth
-from tests.made.projects import SPEC, fill, filled_project, grade, judge as import_judgments, read_project
+from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge as import_judgments, read_project
 from tests.made.refusals import mentions, refusal
 
 
@@ -185,8 +185,7 @@ def test_open_batch_counts_only_after_it_ends_and_changed_runs_never(done: Proje
     end_batch(done, audit, "org")
     after = audit_board(done, audit)
     assert after.batches == 2 and after.judged == before.judged + 1 and after.missed > before.missed
-    with done.transaction() as cursor:
-        cursor.execute("DELETE FROM rankings WHERE run_key = (SELECT min(run_key) FROM runs)")
+    commit(done, "DELETE FROM rankings WHERE run_key = (SELECT min(run_key) FROM runs)")
     done.cached("nothing", lambda: None)
     assert board_of(gather_facts(done, audit)) == after
 
@@ -211,8 +210,7 @@ def test_renamed_measure_keeps_its_stored_name_in_bundles(done: Project, stored:
     assert linear_measure(title).discounts().sum() == pytest.approx(1)
     assert find_audit(done).measure == title
     # Earlier versions stored the name of the weights.
-    with done.transaction() as cursor:
-        cursor.execute("UPDATE audits SET measure = ?", [stored])
+    commit(done, "UPDATE audits SET measure = ?", [stored])
     audit = find_audit(done)
     assert {audit.as_dict()["measure"], audit_board(done, audit).measure} == {title} and title in describe_methods(
         done, audit
@@ -317,8 +315,7 @@ def test_forecast_of_a_plan_matches_that_of_the_planned_audit(project: Project) 
         assert find_audits(project) == []
         made = design_audit(project, "a", "DCG@5", goal, author="org")
         assert seen == forecast_audit(project, made)
-        with project.transaction() as cursor:
-            cursor.execute("DELETE FROM audits")
+        commit(project, "DELETE FROM audits")
     with refusal("measure-not-linear"):
         forecast_plan(project, "nDCG@10", Goal("best"))
     with refusal("goal-run-not-audited"):

@@ -45,7 +45,7 @@ from exam_workbench.records import (
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Board, BoardRow
 from tests.made.audits import deal, fill_audited, next_card, truth
-from tests.made.projects import filled_project, judge as whole_judgments
+from tests.made.projects import commit, filled_project, judge as whole_judgments
 from tests.made.refusals import refusal
 
 NOW = timedelta(0)
@@ -290,8 +290,7 @@ def test_audit_source_ranks_after_later_official_judgments(drawn: Project) -> No
     audit = find_audit(drawn)
     judge_all(drawn, audit, "ann", "bob")
     assert judgment_sources(drawn) == official_sources(drawn) == [audit.source]
-    with drawn.transaction() as cursor:
-        write_board(cursor, Board("official", "AP", [BoardRow("run", 0.5)]))
+    commit(drawn, write_board, Board("official", "AP", [BoardRow("run", 0.5)]))
     assert official_sources(drawn) == ["official", audit.source]
     whole_judgments(drawn, {("q1", "p1"): 1}, "NIST")
     assert judgment_sources(drawn) == ["NIST", audit.source]

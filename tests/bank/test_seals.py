@@ -25,7 +25,7 @@ from exam_workbench.records import ActivityFilter, activity_csv, hidden_question
 from exam_workbench.review import read_passage
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import fill, filled_project
+from tests.made.projects import commit, fill, filled_project
 from tests.made.refusals import refusal
 from tests.made.shell import ShellOn, printed
 
@@ -123,8 +123,7 @@ def test_notes_drafts_proposals_and_trials_hide_sealed_questions(project: Projec
     asked = [one for one in bank.list_questions(project) if one.query_id == "q1"]
     drafted = tuple(f"Drafted secret {number}?" for number in range(len(asked) + 2))
     reply = bank.Generation("question", "q1", "m", "p", "0" * 64, drafted, "")
-    with project.transaction() as cursor:
-        keys = bank.add_generations(cursor, [reply], "tester")
+    keys = commit(project, bank.add_generations, [reply], "tester")
     bank.accept_proposals(project, keys, "tester")
     bank.save_drafts(project, "tester", f"Quotes {' '.join(one.text or '' for one in asked)}")
     bank.save_version(project, [replace(one, weight=2.0) for one in asked], "Paraphrases the hidden ones", "tester")

@@ -16,7 +16,7 @@ from exam_workbench.labels import Policy, basis, coverage_scores, list_labels
 from exam_workbench.review import changes
 from exam_workbench.store import Project
 from exam_workbench.types import MAX_WEIGHT, Question
-from tests.made.projects import fill, filled_project
+from tests.made.projects import commit, fill, filled_project
 from tests.made.refusals import refusal
 
 A = Question("q1/a", "q1", "A?")
@@ -49,8 +49,7 @@ def test_unbounded_weight_is_refused_everywhere(filled: Project, weight: float) 
 @pytest.mark.parametrize("rule", ["max", "mean"])
 @pytest.mark.parametrize("first", [1e308, math.inf])
 def test_coverage_is_finite_for_weights_of_older_projects(filled: Project, rule: str, first: float) -> None:
-    with filled.transaction() as cursor:
-        cursor.execute("UPDATE question_revisions SET weight = ?", [first])
+    commit(filled, "UPDATE question_revisions SET weight = ?", [first])
     policy = Policy(label=rule)
     assert coverage_scores(filled, basis(filled, policy)) == {"one": {"q1": 0.5}, "two": {"q1": 0.0}}
     assert list(list_labels(filled, basis(filled, policy))["label"]) == [5, 2]

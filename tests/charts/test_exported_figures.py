@@ -23,7 +23,7 @@ from exam_workbench.operations.project_report import FIGURES, FigureRequest, dra
 from exam_workbench.records import list_actions
 from exam_workbench.store import Project, open_project
 from exam_workbench.study import SystemPoint
-from tests.made.projects import let_go, made_project
+from tests.made.projects import commit, let_go, made_project
 from tests.made.refusals import refusal
 from tests.made.screens import put_small
 from tests.pages.test_exam_screens import put_sat
@@ -36,8 +36,7 @@ def fill_all(project: Project) -> None:
     """Leaderboards, one system with a hostile name, an exam with examinees, and an audit."""
     put_small(project)
     put_sat(project, "item")
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE runs SET name = ? WHERE name = 'fair'", [HOSTILE])
+    commit(project, "UPDATE runs SET name = ? WHERE name = 'fair'", [HOSTILE])
     design_audit(project, "first", "P@3", Goal("best"), seed=1, author="org")
 
 

@@ -35,7 +35,7 @@ from exam_workbench.operations.registry import at_most_one, operation
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.browser import free_port, wait_until_healthy
-from tests.made.projects import File, fill
+from tests.made.projects import File, commit, fill
 from tests.made.refusals import kept_failures, mentions, refusal
 
 QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
@@ -449,8 +449,7 @@ def test_demo_is_complete_and_made_once(exam: Exam, tmp_path: Path):
 def test_job_of_dead_process_is_marked_when_grading_resumes(imported: Exam, tmp_path: Path):
     assert imported("grade", "--limit", "1").code == 0
     project = open_project(tmp_path / "p.duckdb")
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL")
+    commit(project, "UPDATE jobs SET state = 'running', ended_at = NULL")
     project.close()
     assert imported("grade").code == 0
     project = open_project(tmp_path / "p.duckdb")

@@ -15,7 +15,7 @@ from exam_workbench.records import add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question
 from tests.exams.test_item_filters import check, counted
-from tests.made.projects import filled_project
+from tests.made.projects import commit, filled_project
 from tests.made.refusals import refusal
 
 
@@ -81,8 +81,7 @@ def test_question_words_are_found_anywhere_or_as_whole_words() -> None:
 
 
 def fill_exam(project: Project) -> None:
-    with project.transaction() as cursor:
-        add_queries(cursor, [Query("exam", "Exam")], replace=True)
+    commit(project, add_queries, [Query("exam", "Exam")], replace=True)
     made = [
         Question(f"exam/{at}", "exam", text, "choice", answer_key="a", choices=("a", "b"))
         for at, text in enumerate(("Explain what it is.", "Zap it, when?"))

@@ -30,7 +30,7 @@ from exam_workbench.exchange import export_project, import_project
 from exam_workbench.records import add_queries, drop_freeze, list_snapshots, run_names
 from exam_workbench.store import Project
 from exam_workbench.types import Query
-from tests.made.projects import filled_project, judge
+from tests.made.projects import commit, filled_project, judge
 from tests.made.refusals import check_error, mentions, refusal
 
 QUERIES = [f"q{number}" for number in range(1, 9)]
@@ -102,8 +102,7 @@ def described(at: str, **more: Any) -> Target:
 
 
 def fill_queries(project: Project) -> None:
-    with project.transaction() as cursor:
-        add_queries(cursor, [Query(name, f"words of {name}") for name in QUERIES], replace=False)
+    commit(project, add_queries, [Query(name, f"words of {name}") for name in QUERIES], replace=False)
     judge(project, {(name, f"{name}-1"): 1 for name in QUERIES}, "NIST")
 
 
@@ -162,8 +161,7 @@ def test_interrupted_freeze_resumes_without_repeated_requests(
     # A changed request is refused; a reworded query is sent again.
     with refusal("freeze-of-another-request"):
         take_snapshot(filled, described(url, k=2, answer="answer"), "monday", "ann")
-    with filled.transaction() as cursor:
-        add_queries(cursor, [Query("q1", "other words of q1")], replace=True)
+    commit(filled, add_queries, [Query("q1", "other words of q1")], replace=True)
     # An open freeze survives export and continues in the copy; one query still fails.
     export_project(filled, tmp_path / "out", "ann")
     copied = import_project(tmp_path / "out", tmp_path / "copy.duckdb")
@@ -256,8 +254,7 @@ def test_invalid_target_is_refused(change: dict[str, Any], reason: str) -> None:
 
 
 def test_placeholders_in_query_text_are_not_filled(url: str, searcher: Searcher, project: Project) -> None:
-    with project.transaction() as cursor:
-        add_queries(cursor, [Query("q1", "{k} of {query_id} q1")], replace=False)
+    commit(project, add_queries, [Query("q1", "{k} of {query_id} q1")], replace=False)
     target = described(url, method="GET", request={"q": "{query}"})
     take_snapshot(project, target, "got", "ann")
     assert list(searcher.seen) == ["{k} of {query_id} q1"]

@@ -36,6 +36,7 @@ from exam_workbench.records import answers_of, find_students, list_actions
 from exam_workbench.store import Project
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.exams import put_exam, sittings
+from tests.made.projects import commit
 from tests.made.refusals import refusal
 from tests.made.tiny_models import build_untrained, shared_model
 
@@ -111,8 +112,7 @@ def test_changed_wording_key_or_context_needs_new_answers(project: Project, serv
     # Earlier answers count again once the wording is restored.
     bank.save_version(project, [questions[0]], "as before", "ann")
     assert asked() == 0
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE items SET source_passage_key = (SELECT min(source_passage_key) FROM items)")
+    commit(project, "UPDATE items SET source_passage_key = (SELECT min(source_passage_key) FROM items)")
     assert asked() == 1
 
 
@@ -246,8 +246,7 @@ def test_items_without_a_passage_are_left_out_and_an_empty_exam_is_refused(proje
     with refusal("unknown-student", "nobody"):
         sit_exam(project, ExamRequest(("nobody",)), "ann")
     put_exam(project, 5)
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE items SET source_passage_key = NULL WHERE rowid < 3")
+    commit(project, "UPDATE items SET source_passage_key = NULL WHERE rowid < 3")
     (final,) = sit_exam(project, ExamRequest(), "ann").values()
     assert (final.state, final.graded, final.failed) == ("done", 2, 0)
     assert re.findall(r"\d+", final.message) == ["3"], "the number of items left out"

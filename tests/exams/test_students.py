@@ -23,6 +23,7 @@ from exam_workbench.store import Project
 from exam_workbench.text import normalise_text
 from exam_workbench.types import Passage
 from tests.made.exams import METALS, put_exam
+from tests.made.projects import commit
 from tests.made.refusals import refusal
 from tests.made.tiny_models import build_tiny_cross_encoder, build_untrained, shared_model
 
@@ -182,8 +183,7 @@ def test_hybrid_fuses_bm25_and_embeddings_by_reciprocal_rank(project: Project) -
     assert fuse_rankings([one, other], 3) == [("a", 1 / 61 + 1 / 62), ("c", 1 / 63 + 1 / 61), ("b", 1 / 62)]
     assert fuse_rankings([one, other], 1) == fuse_rankings([one, other], 3)[:1]
     put_exam(project, 12)
-    with project.transaction() as cursor:
-        add_passages(cursor, [Passage("far", "Parliament voted on the budget.")])
+    commit(project, add_passages, [Passage("far", "Parliament voted on the budget.")])
     rankings = {}
     for name in RETRIEVERS:
         assert make_retrieval(project, name, name, "ann", depth=100) == 12

@@ -18,7 +18,7 @@ from exam_workbench.records import add_passages, list_examinees, put_retrieval, 
 from exam_workbench.store import Project
 from exam_workbench.types import Passage, Question
 from tests.made.exams import put_exam
-from tests.made.projects import new_project
+from tests.made.projects import commit, new_project
 from tests.made.refusals import refusal
 from tests.made.shell import ShellOn
 
@@ -84,8 +84,7 @@ def test_invalid_exam_is_refused_completely(project: Project, content: object, r
 
 
 def test_items_keep_sources_and_different_retrieval_needs_new_name(project: Project) -> None:
-    with project.transaction() as cursor:
-        add_passages(cursor, [Passage("foam-1", "Foam is foam.")])
+    commit(project, add_passages, [Passage("foam-1", "Foam is foam.")])
     seen = import_files(project, "exam", [source(ITEMS)], "ann", preview=True).counts
     done = import_files(project, "exam", [source(ITEMS)], "ann").counts
     assert seen == done == {
@@ -322,8 +321,7 @@ def test_exam_and_answers_round_trip(project: Project, fresh: Project, tmp_path:
     first, *_ = put_exam(project, 5)
     with pytest.raises(InputError):
         answers_csv(project)
-    with project.transaction() as cursor:
-        put_retrieval(cursor, "bm25", "file", {first.question_id: [("p2", 0.7), ("p1", 0.1)]}, "ann")
+    commit(project, put_retrieval, "bm25", "file", {first.question_id: [("p2", 0.7), ("p1", 0.1)]}, "ann")
     add_student(project, Plan("longest", name="long"), "ann")
     sit_by_rules(project, "ann", lambda _: None)
     written, table = exam_json(project), answers_csv(project)

@@ -34,7 +34,7 @@ from exam_workbench.records import add_queries, set_pool_depth, write_runs
 from exam_workbench.records._runs import by_rank, stage_rankings
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Query, Question, Ranked, Subtopic
-from tests.made.projects import SPEC, fill, filled_project, grade, judge, new_project
+from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge, new_project
 from tests.made.refusals import refusal
 
 QUESTIONS = [
@@ -230,8 +230,7 @@ DETAILED_JUDGED = {
 def fill_with_details(project: Project) -> None:
     fill(project, BANK, {}, DETAILED_RUNS)
     judge(project, {("q1", "p1"): 1})
-    with project.transaction() as cursor:
-        question_text_key(cursor, "query q1")
+    commit(project, question_text_key, "query q1")
     texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     with project.transaction() as cursor:

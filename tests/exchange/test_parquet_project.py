@@ -26,7 +26,7 @@ from exam_workbench.records import add_passages, add_queries, set_pool_depth, wr
 from exam_workbench.store import MARK, Project, create_project, migrations, open_project
 from exam_workbench.types import Board, BoardRow, Grade, Passage, Query, Question, Subtopic
 from tests.made.fuzz_parquet import copied, fit
-from tests.made.projects import SPEC, fill, filled_project, grade, judge
+from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge
 from tests.made.refusals import mentions, refusal
 from tests.made.shell import ShellOn, printed
 
@@ -120,8 +120,7 @@ def test_imported_project_is_editable(filled: Project, imported: Callable[[Path]
     again = imported(tmp_path / "out")
     assert bank.save_version(again, [Question("q1/new", "q1", "New?"), replace(A, weight=1.0)], "go on", "ann") == 3
     grade(again, {("New?", "p1"): 1, ("Reworded?", "p2"): 5})
-    with again.transaction() as cursor:
-        add_passages(cursor, [Passage("p99", "another text")])
+    commit(again, add_passages, [Passage("p99", "another text")])
     key = add_override(again, "q1/new", "p2", 3, "so", "ann")
     assert key > filled.value("SELECT last_value FROM duckdb_sequences()")
     assert exchange.reproduce_qrels(again, published.manifest, "ann") == published.qrels_bytes
@@ -174,8 +173,7 @@ def test_older_export_is_upgraded(
     older = tuple(step for step in current if step[0] < "0004")
     monkeypatch.setattr(migrations, "MIGRATIONS", older)
     old = create_project(tmp_path / "old.duckdb")
-    with old.transaction() as cursor:
-        cursor.execute("INSERT INTO queries VALUES (nextval('keys'), 'q1', 'a query', NULL)")
+    commit(old, "INSERT INTO queries VALUES (nextval('keys'), 'q1', 'a query', NULL)")
     # Such a project has no table of seals, because commands upgrade projects before an export.
     monkeypatch.setattr(_parquet, "refuse_sealed", lambda project: None)
     exchange.export_project(old, tmp_path / "out", "ann")
@@ -305,8 +303,7 @@ CHECKED = {"values", "uniqueness", "references", "contents", "orphans", "hashes"
 def shared_import(shared_export: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     project = exchange.import_project(shared_export, tmp_path_factory.mktemp("imported") / "again.duckdb")
     board = Board("official", "nDCG", [BoardRow("one", 0.5, 0.1, 1.0)])
-    with project.transaction() as cursor:
-        write_board(cursor, board)
+    commit(project, write_board, board)
     yield project
     project.close()
 

@@ -38,7 +38,7 @@ from exam_workbench.store import Project, log_action, open_project
 from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
 from tests.made import projects
 from tests.made.cascades import QUERIES, fill_planned
-from tests.made.projects import fill
+from tests.made.projects import commit, fill
 from tests.made.refusals import mentions, refusal
 from tests.made.shell import Run, ShellOn
 
@@ -71,8 +71,7 @@ def by_id(project: Project, ratings: dict[tuple[str, str], int]) -> None:
     keys = dict(project.rows("SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"))
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     outcomes = [(keys[question], passages[passage], Grade(rating)) for (question, passage), rating in ratings.items()]
-    with project.transaction() as cursor:
-        add_outcomes(cursor, put_grader(cursor, projects.SPEC), outcomes, job_key=0)
+    commit(project, lambda cursor: add_outcomes(cursor, put_grader(cursor, projects.SPEC), outcomes, job_key=0))
 
 
 def fill_with_everything(project: Project) -> None:
@@ -119,8 +118,7 @@ def latest_override(project: Project) -> int:
 
 
 def set_depth(project: Project, depth: int) -> None:
-    with project.transaction() as cursor:
-        records.set_pool_depth(cursor, depth, "ann")
+    commit(project, records.set_pool_depth, depth, "ann")
 
 
 def put(project: Project, kind: str, name: str, text: str) -> None:
@@ -372,12 +370,10 @@ def test_file_that_is_not_a_manifest_is_refused(data: bytes, code: str) -> None:
 
 def test_changed_data_of_publication_is_reported(published: Project) -> None:
     manifest = exchange.list_publications(published)[0]
-    with published.transaction() as cursor:
-        cursor.execute("UPDATE grades SET rating = 0")
+    commit(published, "UPDATE grades SET rating = 0")
     with refusal("publication-differs", "ratings", kind=ProjectError):
         exchange.reproduce_qrels(published, manifest, "bob")
-    with published.transaction() as cursor:
-        cursor.execute("DELETE FROM published_passages WHERE passage_key IN (SELECT min(passage_key) FROM pool)")
+    commit(published, "DELETE FROM published_passages WHERE passage_key IN (SELECT min(passage_key) FROM pool)")
     with refusal("publication-differs", "pool.passages", "pool.sha256", "counts", kind=ProjectError):
         exchange.reproduce_qrels(published, manifest, "bob")
 
@@ -543,8 +539,7 @@ def fill_completely(project: Project) -> None:
     bank.save_version(project, retired(A, C, D, *IDS), "less", "ann")
     projects.grade(project, {("What is B?", f"p{i}"): 1 for i in (1, 2, 3)})
     put(project, "queries", "q.tsv", "q1\tquery q1\n")
-    with project.transaction() as cursor:
-        cursor.execute("DELETE FROM listed")
+    commit(project, "DELETE FROM listed")
     projects.judge(project, {("q1", "p1"): 1})
 
 

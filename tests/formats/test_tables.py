@@ -24,7 +24,7 @@ from exam_workbench.labels import compare, leaderboard
 from exam_workbench.records import add_queries, imported_leaderboards
 from exam_workbench.store import Project
 from exam_workbench.types import Board, Judgment, Passage, Query
-from tests.made.projects import examples
+from tests.made.projects import commit, examples
 
 SEPARATORS = "\t,; "
 
@@ -222,8 +222,7 @@ def test_repeated_system_needs_a_distinguishing_column() -> None:
 
 
 def test_project_queries_are_not_accepted_as_systems(project: Project) -> None:
-    with project.transaction() as cursor:
-        add_queries(cursor, [Query("q1", "a"), Query("q2", "b"), Query("q3", "c")], replace=False)
+    commit(project, add_queries, [Query("q1", "a"), Query("q2", "b"), Query("q3", "c")], replace=False)
     for text in (
         "system\tMAP\nq1\t0.5\nq2\t0.4\n",
         '{"q1": 0.5, "q2": 0.25}',
@@ -276,8 +275,7 @@ def test_numeric_column_alone_does_not_decide_kind(text: str, kind: str | None) 
 
 
 def test_leaderboard_with_values_by_query_is_compared_and_replaced(project: Project) -> None:
-    with project.transaction() as cursor:
-        add_queries(cursor, [Query("q1", "a"), Query("q2", "b")], replace=False)
+    commit(project, add_queries, [Query("q1", "a"), Query("q2", "b")], replace=False)
     files = {"by.tsv": lined([("run_id", "query_id", "measure", "value"), *EVAL], (1, 0, 3, 2), "\t"),
              "wide.tsv": "run\tnDCG@10\na\t0.5\nb\t0.4\nc\t0.45\n"}  # fmt: skip
     for name, text in files.items():

@@ -7,6 +7,7 @@ import pytest
 from exam_workbench.errors import InputError
 from exam_workbench.store import Project
 from tests.fuzz.checks import Bench, Hang, goes_out, in_time, one_line
+from tests.made.projects import commit
 
 
 @pytest.mark.parametrize(
@@ -23,8 +24,7 @@ def test_changes_and_unusable_values_are_detected(bench: Bench, change: str) -> 
     changed = []
 
     def act(project: Project) -> None:
-        with project.transaction() as cursor:
-            cursor.execute(f"UPDATE {change}")
+        commit(project, f"UPDATE {change}")
         changed.append(bench.content(project) != bench.before)
 
     with pytest.raises(AssertionError):
@@ -34,16 +34,14 @@ def test_changes_and_unusable_values_are_detected(bench: Bench, change: str) -> 
 
 def test_partial_commit_and_export_of_non_finite_number_are_detected(bench: Bench) -> None:
     def half(project: Project) -> None:
-        with project.transaction() as cursor:
-            cursor.execute("UPDATE queries SET text = 'half'")
+        commit(project, "UPDATE queries SET text = 'half'")
         raise InputError("refused-half", "The second half is refused.")
 
     with pytest.raises(AssertionError):
         bench.tries(half)
     assert bench.content(bench.rehearsal) == bench.before
     with bench.copy() as project:
-        with project.transaction() as cursor:
-            cursor.execute("UPDATE board_scores SET score = 'nan'::DOUBLE")
+        commit(project, "UPDATE board_scores SET score = 'nan'::DOUBLE")
         with pytest.raises((AssertionError, ValueError)):
             goes_out(project)
 

@@ -32,7 +32,7 @@ from exam_workbench.jobs import Progress
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import KINDS, Grade, GraderInput, Question
 from tests.made.engine_failure import break_database
-from tests.made.projects import examples, fill, filled_project
+from tests.made.projects import commit, examples, fill, filled_project
 from tests.made.refusals import mentions, refusal
 
 QUESTIONS = {1: "How hot does the surface of Venus get?", 2: "Why do cats purr?", 3: "Who painted the Mona Lisa?"}
@@ -302,8 +302,7 @@ def test_stored_vectors_give_the_same_grades(filled: Project, monkeypatch: pytes
     others = [replace(HOT, text=text) for text in ("How warm is it?", "When does the market open?", "What hides it?")]
     with_kept, without = [], []
     for found in (with_kept, without):
-        with filled.transaction() as cursor:
-            cursor.execute("DELETE FROM grades")
+        commit(filled, "DELETE FROM grades")
         grade(filled)
         for question in others:
             forget(monkeypatch)
@@ -321,8 +320,7 @@ def test_stored_vectors_match_encoder(filled: Project, encoded: list[str], monke
     kept = filled.rows("SELECT vector FROM text_vectors WHERE role = 'passage'")
     for vector in fresh:
         assert min(abs(np.frombuffer(blob, np.float32) - vector).max() for (blob,) in kept) < 1e-5
-    with filled.transaction() as cursor:
-        cursor.execute("UPDATE text_vectors SET encoder = 'another model'")
+    commit(filled, "UPDATE text_vectors SET encoder = 'another model'")
     forget(monkeypatch)
     encoded.clear()
     reword(filled, "What temperature has Venus?")

@@ -36,7 +36,7 @@ from exam_workbench.review import changes
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderInput, Query, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, going_on, rate, status
-from tests.made.projects import fill, fill as fill_project, judge, new_project
+from tests.made.projects import commit, fill, fill as fill_project, judge, new_project
 from tests.made.refusals import mentions, refusal
 from tests.made.tiny_models import FILLER, build_untrained, generated
 
@@ -149,13 +149,11 @@ def test_direct_graders_rate_queries_with_answers_or_titles(
     assert changes(filled, "P@5", Policy(grader=name), {"q1": [reworded]}).labels == []
     spec = graders.make_grader("direct", settings(server, prompt="QA-judge")).spec
     assert make_plan(filled, spec, 1).needed == 0
-    with filled.transaction() as cursor:
-        add_queries(cursor, [Query("q1", "query q1", answer="ten metres")], replace=True)
+    commit(filled, add_queries, [Query("q1", "query q1", answer="ten metres")], replace=True)
     name, final = graded(filled, "direct", server, prompt="QA-judge")
     assert final.graded == 3 and set(label_of(filled, name).values()) == {1}
     fill(project, [PLAIN], {}, RUNS)
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE queries SET text = query_id WHERE query_id = 'q1'")
+    commit(project, "UPDATE queries SET text = query_id WHERE query_id = 'q1'")
     spec = graders.make_grader("direct", settings(server, prompt="Sun")).spec
     assert make_plan(project, spec, 1).needed == 2
 
@@ -169,8 +167,7 @@ def test_direct_question_of_untitled_query_moves_to_its_new_title(filled: Projec
 
 
 def test_grades_survive_export_and_import_of_a_graded_file(filled: Project, server: EndpointServer, tmp_path: Path):
-    with filled.transaction() as cursor:
-        add_queries(cursor, [Query("q1", "query q1", answer="ten metres")], replace=True)
+    commit(filled, add_queries, [Query("q1", "query q1", answer="ten metres")], replace=True)
     names = [graded(filled, kind, server)[0] for kind in ("self-rating", "answer", "choice")]
     names += [graded(filled, "direct", server, prompt=prompt)[0] for prompt in ("Sun", "QA-judge")]
     other = new_project(tmp_path / "other.duckdb")
@@ -244,12 +241,10 @@ def test_price_tag_assumes_the_thinking_and_speed_of_earlier_jobs(project: Proje
             run_job(project, used, Request(Scope(limit=1)), "ann")
     # Without an hour of pause, the two jobs took 48 and 12 seconds: three a pair, and 35 tokens of thinking per call.
     paused = """'{"paused_seconds": 3600}'"""
-    with project.transaction() as cursor:
-        cursor.execute(f"UPDATE jobs SET ended_at = started_at + to_seconds(2 * done + 3610), request = {paused}")
+    commit(project, f"UPDATE jobs SET ended_at = started_at + to_seconds(2 * done + 3610), request = {paused}")
     tag, new = price_tag(project, grader, 1), price_tag(project, other, 1)
     for useless in ("state = 'interrupted'", """state = 'done', request = '{"elsewhere": true}'"""):
-        with project.transaction() as cursor:
-            cursor.execute(f"UPDATE jobs SET {useless} WHERE total = 19")
+        commit(project, f"UPDATE jobs SET {useless} WHERE total = 19")
         assert price_tag(project, grader, 1).seconds is None
     assert (first.pairs, first.thinking_tokens, first.seconds) == (40, 40 * 400, None)
     assert (few.pairs, few.thinking_tokens, few.seconds) == (21, 21 * 400, None), "fewer than 20 calls"

@@ -20,7 +20,7 @@ from exam_workbench.records import close_interrupted, set_pool_depth
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import GraderInput, Question
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, moody
-from tests.made.projects import examples, fill as fill_project, new_project
+from tests.made.projects import commit, examples, fill as fill_project, new_project
 
 KILLS = examples(3)
 QUERIES, QUESTIONS, PASSAGES = 5, 10, 2 * KILLS
@@ -66,8 +66,7 @@ def path(tmp_path: Path) -> Path:
     queries = [f"q{number}" for number in range(QUERIES)]
     questions = [Question(f"{q}/{i}", q, f"Question {i} of {q}?") for q in queries for i in range(QUESTIONS)]
     fill_project(project, questions, {}, {"one": {q: [f"{q}-{i}" for i in range(PASSAGES)] for q in queries}})
-    with project.transaction() as cursor:
-        set_pool_depth(cursor, PASSAGES, "ann")
+    commit(project, set_pool_depth, PASSAGES, "ann")
     project.close()
     return project.path
 
@@ -162,8 +161,7 @@ def test_killed_batches_continue_and_bill_every_pair_once(tmp_path: Path) -> Non
     project = new_project(tmp_path / "batches.duckdb")
     questions = [Question(f"q/{i}", "q", f"Question {i}?") for i in range(BATCH_SIZE)]
     fill_project(project, questions, {}, {"one": {"q": [f"p{i}" for i in range(BATCHES)]}})
-    with project.transaction() as cursor:
-        set_pool_depth(cursor, BATCHES, "ann")
+    commit(project, set_pool_depth, BATCHES, "ann")
     with EndpointServer(counted) as server:
         tag = price_tag(project, grader(server.url), 1)
         project.close()

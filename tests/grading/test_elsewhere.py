@@ -33,7 +33,7 @@ from exam_workbench.store.migrations import MIGRATIONS, apply_migrations
 from exam_workbench.types import Passage, Question
 from tests.made.batch_server import Plan, Shelf
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
-from tests.made.projects import examples, file_of, fill, new_project
+from tests.made.projects import commit, examples, file_of, fill, new_project
 from tests.made.refusals import mentions, refusal
 
 QUESTIONS = [Question("q1/a", "q1", "Which A?"), Question("q1/b", "q1", "Which B?"), Question("q2/c", "q2", "Which C?")]
@@ -192,8 +192,7 @@ def test_refused_calls_get_a_shorter_passage(
     made: Callable[..., Project], tmp_path: Path, words: int, longest: int, response: Any, calls: list[int], failed: int
 ) -> None:
     project, grader = made(), rater()
-    with project.transaction() as cursor:
-        add_passages(cursor, [Passage("long", "word " * words)])
+    commit(project, add_passages, [Passage("long", "word " * words)])
     import_files(project, "runs", [Source("more.run", data=b"q2 Q0 long 1 9 more\n")], "ann")
     sent: dict[str, str] = {}
 

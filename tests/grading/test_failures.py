@@ -20,7 +20,7 @@ from exam_workbench.records import add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderInput, GraderSpec, Query, Question, Subtopic
 from tests.grading.test_grading import HashGrader
-from tests.made.projects import SPEC, fill, filled_project
+from tests.made.projects import SPEC, commit, fill, filled_project
 from tests.made.refusals import refusal
 
 QUESTIONS = [
@@ -52,8 +52,7 @@ def say(project: Project, *said: tuple[str, str, Grade], spec: GraderSpec = SPEC
     questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     outcomes = [(questions[question], passages[passage], grade) for question, passage, grade in said]
-    with project.transaction() as cursor:
-        add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
+    commit(project, lambda cursor: add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0))
 
 
 def grader(project: Project) -> StoredGrader:
@@ -158,8 +157,7 @@ class TestSkippedQuestions:
 
     def test_direct_grader_skips_queries_known_only_by_id(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
-        with project.transaction() as cursor:
-            add_queries(cursor, [Query("q3", "q3")], replace=True)
+        commit(project, add_queries, [Query("q3", "q3")], replace=True)
         judge = GraderSpec("judge", "direct", "m", kinds=())
         assert grading.count_skipped(project, judge, 1) == grading.SkippedCounts(0, 1, 0, 0)
         assert grading.count_skipped(
@@ -171,8 +169,7 @@ class TestFilledPrompts:
     @pytest.mark.parametrize("use", USES)
     def test_every_built_in_prompt_can_be_filled(self, project: Project, use: str) -> None:
         fill(project, QUESTIONS, {}, RUNS)
-        with project.transaction() as cursor:
-            add_queries(cursor, [WHOLE, replace(WHOLE, query_id="q2")], replace=True)
+        commit(project, add_queries, [WHOLE, replace(WHOLE, query_id="q2")], replace=True)
         for prompt in (prompt for prompt in built_in_prompts().values() if prompt.use == use):
             query_id = "q2" if "question" not in prompt.kinds else "q1"
             question = grading.questions_for(project, prompt, query_id)[0]

@@ -31,7 +31,7 @@ from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Question, Subtopic
 from tests.made.drafters import Model, start_drafters
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status, too_many
-from tests.made.projects import filled_project, grade, judge
+from tests.made.projects import commit, filled_project, grade, judge
 from tests.made.refusals import mentions, refusal
 from tests.made.screens import errors, holds, keyed, named, note, numbers, press, rows, served, shows, sound, visit
 from tests.made.shell import Run, printed
@@ -518,8 +518,7 @@ def test_command_lists_drafting_jobs_and_marks_interrupted_ones(exam: Run, sea: 
         asked = ("generate", "--query", "birds", "--model", "m", "--base-url", server.url)
         assert exam(*asked)[0] == 0
         project = open_project(sea.path)
-        with project.transaction() as cursor:
-            cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL")
+        commit(project, "UPDATE jobs SET state = 'running', ended_at = NULL")
         project.close()
         assert exam(*asked)[0] == 0
     listed = printed(exam("jobs", "--kind", "draft", "--json"))["jobs"]

@@ -33,7 +33,7 @@ from exam_workbench.store import Project
 from exam_workbench.types import Grade, Question
 from tests.made.cited import QUERIES, RATED, SALTS, WRONG, melts, put_cited, read
 from tests.made.endpoint_server import EndpointServer, Seen, chat, rate
-from tests.made.projects import filled_project, grade
+from tests.made.projects import commit, filled_project, grade
 from tests.made.refusals import refusal
 from tests.made.shell import Run
 
@@ -122,8 +122,7 @@ def test_question_counts_only_if_its_answering_sentence_is_supported(
         # Two sentences with two questions, three with three; one sentence is in both responses.
         assert (plan.needed, plan.to_grade) == (11, 11)
         failed = pairs_to_grade(cited, base.grader.spec, base.version, of_sentences)[0][0]
-        with cited.transaction() as cursor:
-            add_outcomes(cursor, base.grader.key, [(*failed, Grade(None, "failed"))], job_key=0)
+        commit(cited, add_outcomes, base.grader.key, [(*failed, Grade(None, "failed"))], job_key=0)
         failures(cited, grader_name=base.grader.spec.name).print(False)
         assert re.findall(r"--only-failed( --sentences)?", capsys.readouterr().err) == [" --sentences"]
         retry = Request(Scope(only_failed=True, sentences=None))
@@ -147,8 +146,7 @@ def test_question_counts_only_if_its_answering_sentence_is_supported(
 def test_extracted_answer_identifies_answering_sentence(cited: Project) -> None:
     bank.save_version(cited, [Question("salts/0", "salts", "When does salt 0 melt?")], "made", "tester")
     grade(cited, {("When does salt 0 melt?", f"{run}/salts/1"): 5 for run in ("good", "poor")})
-    with cited.transaction() as cursor:
-        cursor.execute(f"UPDATE grades SET answer = '{melts(0)} degrees' WHERE rating = 5")
+    commit(cited, f"UPDATE grades SET answer = '{melts(0)} degrees' WHERE rating = 5")
     assert (board(cited)["good"].coverage, board(cited)["poor"].coverage) == (1, 0)
     assert board(cited, partial=True)["poor"].coverage == 1
 

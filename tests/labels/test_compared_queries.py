@@ -48,7 +48,7 @@ from exam_workbench.study import (
 from exam_workbench.study._meta_table import Column
 from exam_workbench.types import Question
 from pages.parts.home import panels
-from tests.made.projects import copy_of, fill, filled_project, grade, judge, read_project
+from tests.made.projects import commit, copy_of, fill, filled_project, grade, judge, read_project
 from tests.made.refusals import mentions
 
 QUERIES = [f"q{i}" for i in range(6)]
@@ -169,12 +169,12 @@ def test_no_correlation_without_complete_query(tmp_path: Path) -> None:
 
 
 def test_imported_partial_grades_are_counted_and_included(own: Project) -> None:
-    with own.transaction() as cursor:
-        cursor.execute(
-            "INSERT INTO jobs BY NAME SELECT 1 AS job_key, 'grading' AS kind, grader_key AS subject_key,"
-            " '{}' AS request, 'imported' AS state, 34 AS total, 34 AS done, 0 AS failed, '' AS message,"
-            " 'me' AS author, now()::TIMESTAMP AS started_at FROM graders"
-        )
+    commit(
+        own,
+        "INSERT INTO jobs BY NAME SELECT 1 AS job_key, 'grading' AS kind, grader_key AS subject_key,"
+        " '{}' AS request, 'imported' AS state, 34 AS total, 34 AS done, 0 AS failed, '' AS message,"
+        " 'me' AS author, now()::TIMESTAMP AS started_at FROM graders",
+    )
     found = compare(own, "nDCG@10", "NIST")
     assert (found.queries.ungraded, found.queries.left_out, found.queries.common) == ((HALF, NONE), False, 5)
 
@@ -362,8 +362,7 @@ A, B = Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")
 @pytest.fixture
 def sparse(project: Project) -> Project:
     """Four runs, eight passages and two questions; seven of the sixteen pairs have ratings."""
-    with project.transaction() as cursor:
-        set_pool_depth(cursor, 8, "tester")
+    commit(project, set_pool_depth, 8, "tester")
     fill(project, [A, B], {("A?", passage): 5 - place for place, passage in enumerate(PASSAGES[:6])}, SPARSE_RUNS)
     grade(project, {("B?", "p0"): 1, ("B?", "p1"): None})
     judge(project, {("q1", passage): int(place < 3) for place, passage in enumerate(PASSAGES)})

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import duckdb
@@ -27,6 +27,7 @@ from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import _database as database
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 
+T = TypeVar("T")
 SPEC = GraderSpec("test grader", "self-rating", "none")
 
 
@@ -221,6 +222,12 @@ def _replaced(project: store.Project, file: File | None) -> File:
     found = File(path) if file is None else file
     store.Project.__init__(project, copied(found, path)._database)
     return found
+
+
+def commit(project: store.Project, write: Callable[..., T] | str, *given: Any, **more: Any) -> T | store.Cursor:
+    """Make a change in a transaction of its own: an SQL statement, or a function of a cursor; return its result."""
+    with project.transaction() as cursor:
+        return cursor.execute(write, *given) if isinstance(write, str) else write(cursor, *given, **more)
 
 
 def fill(

@@ -16,7 +16,7 @@ from exam_workbench.bank import summary_of_changes
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.bank import editing_window as bank_window
-from tests.made.projects import fill
+from tests.made.projects import commit, fill
 
 ASKED = Question("q1/a", "q1", "What is A?", note="old")
 
@@ -232,7 +232,6 @@ def test_change_summary_counts_questions_once_and_shortens_query(banked: Project
     assert summary_of_changes(banked, [(a, replace(a, active=False)), (c, replace(c, note="why"))]) == (
         "1 retired, 1 changed in detail in 2 queries"
     )
-    with banked.transaction() as cursor:
-        cursor.execute("UPDATE queries SET text = repeat('word ', 40) WHERE query_id = 'q1'")
+    commit(banked, "UPDATE queries SET text = repeat('word ', 40) WHERE query_id = 'q1'")
     said = summary_of_changes(banked, [(A, replace(A, weight=2.0))])
     assert said.endswith(" word…") and len(said) < 90

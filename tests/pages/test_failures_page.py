@@ -21,7 +21,7 @@ from exam_workbench.store import Project
 from pages.parts.shared import error_messages
 from tests.made.browser import Server, heading
 from tests.made.engine_failure import break_database
-from tests.made.projects import fill, new_project
+from tests.made.projects import commit, fill, new_project
 from tests.made.screens import (
     DEADLINE,
     boxes,
@@ -110,8 +110,7 @@ def test_failing_screen_shows_error_page_and_other_screens_work(
 ) -> None:
     made, page = new_project(projects / "broken.duckdb"), chromium_page
     fill(made, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0"]}})
-    with made.transaction() as cursor:
-        cursor.execute("INSERT INTO named_graders VALUES ('odd', 'self-rating', 'no JSON', 'ann', now()::TIMESTAMP)")
+    commit(made, "INSERT INTO named_graders VALUES ('odd', 'self-rating', 'no JSON', 'ann', now()::TIMESTAMP)")
     made.close()
     page.goto(f"{server.address}/grading?project=broken")
     number_on(page)

@@ -23,7 +23,7 @@ from pages.parts.shared.scoring_settings import LABEL_RULES
 from pages.parts.shared.screen_hints import hint_on_screen
 from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.bank.test_succession import FORMER, LATER, work
-from tests.made.projects import SPEC, fill, grade
+from tests.made.projects import SPEC, commit, fill, grade
 from tests.made.refusals import mentions
 from tests.made.screens import (
     QUESTIONS,
@@ -55,8 +55,7 @@ def test_all_screens_show_same_scoring_settings(shared: Project) -> None:
 def test_direct_grader_has_own_scale_and_no_question_statistics(project: Project) -> None:
     judge = GraderSpec("a judge", "direct", "a model", max_rating=3)
     fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"run": {"q1": ["p1"]}})
-    with project.transaction() as cursor:
-        question_text_key(cursor, "query q1")
+    commit(project, question_text_key, "query q1")
     grade(project, {("query q1", "p1"): 3}, judge)
     app = visit("question_bank")
     assert shows(app, "looking", "a judge") and numbers(note(app, "looking").splitlines()[0])[:3] == [3, 0, 3]
@@ -146,8 +145,7 @@ def test_widgets_have_chosen_values_as_defaults_or_no_effect(shared: Project) ->
 
 def test_link_sets_rating_rule(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "What is A?")], {("What is A?", "p1"): 5}, {"run": {"q1": ["p1"]}})
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE grades SET distribution = [.5, 0, 0, 0, 0, .5]")
+    commit(project, "UPDATE grades SET distribution = [.5, 0, 0, 0, 0, .5]")
     assert visit("leaderboard", rating="expected").selectbox("rating").value == "expected"
     assert visit("leaderboard").selectbox("rating").value == "written"
     cuts = "expected:.5,1,1.5,2,2.4"
@@ -159,8 +157,7 @@ def test_link_sets_rating_rule(project: Project) -> None:
     # The Changes screen uses the rule as well.
     bank.save_version(project, [Question("q1/b", "q1", "What is B?")], "", "ann")
     grade(project, {("What is B?", "p1"): 5}, SPEC)
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE grades SET distribution = [0, 0, 0, 0, 0, 1] WHERE distribution IS NULL")
+    commit(project, "UPDATE grades SET distribution = [0, 0, 0, 0, 0, 1] WHERE distribution IS NULL")
     for rule, differing in ("written", "0"), ("expected", "1"):
         app = visit("changes", from_version="1", to_version="2", rating=rule)
         assert metric(app, "metric differing") == differing, rule
@@ -169,8 +166,7 @@ def test_link_sets_rating_rule(project: Project) -> None:
 def test_embedding_grader_accepts_cut_points_from_link(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"run": {"q1": ["p1"]}})
     grade(project, {("What is A?", "p1"): 2}, GraderSpec("by meaning", "embedding", "a model"))
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE grades SET raw = '.55'")
+    commit(project, "UPDATE grades SET raw = '.55'")
     cuts = "expected:.1,.2,.3,.4,.5"
     app = visit("leaderboard", rating=cuts)
     assert app.selectbox("rating").value == cuts and "Expected rating" not in app.selectbox("rating").options

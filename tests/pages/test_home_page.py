@@ -26,7 +26,7 @@ from exam_workbench.types import Query, Question
 from pages.parts.home import panels, tour
 from pages.parts.shared.screens import SCREENS
 from tests.made.exams import put_exam
-from tests.made.projects import fill, judge, new_project
+from tests.made.projects import commit, fill, judge, new_project
 from tests.made.screens import (
     QUESTIONS,
     RUNS,
@@ -199,8 +199,7 @@ class TestHome:
         app = visit("home")
         assert not lines(app, "curate") and numbers(words(app, "curate")[""]) == []
         assert list(words(app, "review")) == ["no-labels"]
-        with project.transaction() as cursor:
-            add_queries(cursor, [Query("q8", "more"), Query("q9", "and more")], replace=False)
+        commit(project, add_queries, [Query("q8", "more"), Query("q9", "and more")], replace=False)
         assert numbers(words(visit("home"), "curate")[""]) == [2]
 
     def test_pending_tasks_are_listed_in_their_panels(self, small: Project) -> None:

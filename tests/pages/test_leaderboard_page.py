@@ -23,7 +23,7 @@ from exam_workbench.study._system_significance import compare_all
 from exam_workbench.types import Question
 from pages.parts.shared.ui import as_number
 from tests.bank.test_seals import put
-from tests.made.projects import fill, filled_project, judge
+from tests.made.projects import commit, fill, filled_project, judge
 from tests.made.screens import (
     DEADLINE,
     JUDGED,
@@ -327,8 +327,7 @@ def colours(app: AppTest) -> dict[str, str]:
 
 
 def test_budget_view_reports_shallow_pools_and_incomplete_queries(small: Project) -> None:
-    with small.transaction() as cursor:
-        set_pool_depth(cursor, 1, "ann")
+    commit(small, set_pool_depth, 1, "ann")
     assert shows(visit("leaderboard", project=small.name, view="By budget"), "pool-ends", 1)
     bank.save_version(small, [Question("q1/new", "q1", "What else?")], "", "ann")
     app = visit("leaderboard", project=small.name, view="By budget")

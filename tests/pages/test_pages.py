@@ -17,7 +17,7 @@ from exam_workbench.labels import Policy, basis, list_labels
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import fill, grade, judge, new_project, set_patience
+from tests.made.projects import commit, fill, grade, judge, new_project, set_patience
 from tests.made.screens import (
     MARKED,
     MARKUP,
@@ -94,12 +94,10 @@ class TestGrading:
         assert shown() == ("15", "1", "0", "14")
         assert make_plan(small, grader.spec, 1, Scope(top=1)).to_grade == 14
         # A shallower pool no longer allows this choice.
-        with small.transaction() as cursor:
-            set_pool_depth(cursor, 2, "ann")
+        commit(small, set_pool_depth, 2, "ann")
         named(app.number_input, "top").set_value(2)
         sound(app.run())
-        with small.transaction() as cursor:
-            set_pool_depth(cursor, 1, "ann")
+        commit(small, set_pool_depth, 1, "ann")
         sound(app.run())
 
 

@@ -33,7 +33,7 @@ from exam_workbench.types import Grade, GraderSpec, Passage, Query
 from pages.parts.shared import person
 from tests.made.browser import WINDOW, Server, as_it_is_now, button, note as box_of, ready
 from tests.made.cited import put_cited, sentence
-from tests.made.projects import SPEC, file_of, fill, list_passages, new_project
+from tests.made.projects import SPEC, commit, file_of, fill, list_passages, new_project
 from tests.made.screens import (
     QUESTIONS,
     check_refused,
@@ -284,8 +284,7 @@ class TestReading:
         assert own_judgment(project, "q1", "p1", "ann") == 1
 
     def test_queries_with_equal_wording_show_their_ids(self, small: Project) -> None:
-        with small.transaction() as cursor:
-            add_queries(cursor, [Query("q2", "query q1")], replace=True)
+        commit(small, add_queries, [Query("q2", "query q1")], replace=True)
         app = visit("passages", part="Ratings")
         (box,) = [box for box in app.selectbox if box.label == "Query"]
         assert box.options == ["query q1 (q1)", "query q1 (q2)"]
@@ -568,8 +567,7 @@ def test_judging_by_keys_alone(projects: Path, server: Server, chromium_page: Pa
     names = [f"p{number:02}" for number in range(30)]
     project = new_project(projects / "many passages.duckdb")
     fill(project, QUESTIONS, {(QUESTIONS[0].text or "", "p00"): 3}, {"one": {"q1": names, "q2": names[:12]}})
-    with project.transaction() as cursor:
-        set_pool_depth(cursor, len(names), "ann")
+    commit(project, set_pool_depth, len(names), "ann")
     project.close()
     page = chromium_page
     page.goto(f"{server.address}/passages?project=many+passages&query=q1")

@@ -20,7 +20,7 @@ from exam_workbench.records import add_passages, add_queries, begin_freeze, end_
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Question
 from tests.answers.made import put_run
-from tests.made.projects import SPEC, fill, filled_project, grade, judge, new_project
+from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge, new_project
 from tests.made.screens import (
     boxes,
     downloads,
@@ -338,8 +338,7 @@ def put_freezes(project: Project) -> None:
     put_run(project, "tuesday", {"q1": ["p2", "p1~0123456789ab"], "q2": ["p2"], "q3": ["p2", "p3"]})
     for name, failed in (("monday", 0), ("tuesday", 1)):
         key = begin_freeze(project, name, "http://search/", "the same", "ann")
-        with project.transaction() as cursor:
-            end_freeze(cursor, key, None, 3, failed)
+        commit(project, end_freeze, key, None, 3, failed)
 
 
 def test_freezes_are_compared_down_to_passages(project: Project) -> None:
@@ -362,8 +361,7 @@ def test_freezes_are_compared_down_to_passages(project: Project) -> None:
     assert re.findall(r'class="differs">\D+(\d)\D*</span>', other) == ["2", "1", "2", "1"]
     same = visit("changes", freeze_from="tuesday", freeze_to="tuesday")
     assert shows(same, "same-freezes")
-    with project.transaction() as cursor:
-        cursor.execute("DELETE FROM freezes WHERE name = 'monday'")
+    commit(project, "DELETE FROM freezes WHERE name = 'monday'")
     assert shows(visit("changes", freeze_to="tuesday"), "nothing-graded"), "a single freeze is not compared"
 
 

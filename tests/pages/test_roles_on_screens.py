@@ -40,7 +40,7 @@ from exam_workbench.types import Query, Question
 from pages.parts.shared import login, people_here, visitor
 from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.made.browser import Server, as_it_is_now, note as box_of, ready, visit as go_to
-from tests.made.projects import new_project
+from tests.made.projects import commit, new_project
 from tests.made.screens import (
     boxes,
     check_refused,
@@ -486,8 +486,7 @@ def test_people_screen_assigns_releases_and_sets_due_dates(project: Project, log
     app = visit("people")
     assert shows(app, "agreement") and all(one.is_integer() for one in numbers(note(app, "agreement")))
     # Due dates are removed only on request. An exam has no due dates and no double assignments.
-    with project.transaction() as cursor:
-        add_queries(cursor, [Query("e", "An exam")], replace=False)
+    commit(project, add_queries, [Query("e", "An exam")], replace=False)
     bank.save_version(project, [Question("e/1", "e", "Which?", kind="choice", choices=("x", "y"))], "", "olga")
     app = visit("people")
     assert len(named(app.multiselect, "due queries").options) == 2 and len(app.selectbox("double 0 query").options) == 1

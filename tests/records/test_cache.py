@@ -7,7 +7,7 @@ import re
 import pytest
 
 from exam_workbench.store import Project, cache, read_objects
-from tests.made.projects import filled_project, judge
+from tests.made.projects import commit, filled_project, judge
 
 project = filled_project(lambda made: judge(made, {("q1", "p1"): 1}))
 
@@ -64,11 +64,9 @@ def test_cached_results_follow_commits_to_their_tables(project: Project) -> None
 
     graders = frozenset({"graders"})
     assert (result(graders), result(graders)) == (1, 1)
-    with project.transaction() as cursor:
-        cursor.execute("INSERT INTO settings VALUES ('a', 'b')")
+    commit(project, "INSERT INTO settings VALUES ('a', 'b')")
     assert result(graders) == 1
-    with project.transaction() as cursor:
-        cursor.execute("DELETE FROM graders")
+    commit(project, "DELETE FROM graders")
     assert result(graders) == 2
     with pytest.raises(ZeroDivisionError), project.transaction() as cursor:
         cursor.execute("DELETE FROM graders")
@@ -76,8 +74,7 @@ def test_cached_results_follow_commits_to_their_tables(project: Project) -> None
     assert result(graders) == 2, "nothing was committed"
     count = "SELECT count(*) FROM all_subtopics()"
     assert project.value(count) == 0
-    with project.transaction() as cursor:
-        cursor.execute("INSERT INTO subtopics VALUES (1, 's1', 'text', 1)")
+    commit(project, "INSERT INTO subtopics VALUES (1, 's1', 'text', 1)")
     assert project.value(count) == 1
 
 

@@ -32,7 +32,7 @@ from exam_workbench.types import (
     Question,
     Ranked,
 )
-from tests.made.projects import copy_of, fill, filled_project, new_project
+from tests.made.projects import commit, copy_of, fill, filled_project, new_project
 from tests.made.refusals import coded, refusal
 
 DIRTY = "Which \x1fis\x00 it?\x1b\r\nSay \ud83dthe letter."
@@ -88,8 +88,7 @@ def test_question_with_control_characters_is_graded_clean(project: Project) -> N
 def test_raw_question_of_earlier_version_is_graded_unchanged(project: Project) -> None:
     bank.save_version(project, [replace(QUESTION, answer_key="rise", choices=("fall", "rise"))], "", "ann")
     old = "Which \x1fis it?"
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE question_texts SET text = ? WHERE text = ?", [old, CLEAN])
+    commit(project, "UPDATE question_texts SET text = ? WHERE text = ?", [old, CLEAN])
     for reads in READS:
         asked = asked_of(project, replace(READING, parameters={"reads": reads}))
         assert GraderInput(old, *(("rise", ("fall", "rise"))[: len(reads)])) in asked

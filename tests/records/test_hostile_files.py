@@ -19,7 +19,7 @@ from exam_workbench.store import Project, create_project, database_connection, m
 from exam_workbench.store._backups import verify_backup
 from tests.made.engine_failure import break_database
 from tests.made.fuzz_parquet import fill_most
-from tests.made.projects import SPEC, file_of, made_project
+from tests.made.projects import SPEC, commit, file_of, made_project
 from tests.made.refusals import refusal
 
 # {secret} is a file of the user; {target} is a file that must not appear or change.
@@ -204,8 +204,7 @@ def test_project_opens_by_link_and_in_folder_with_wildcards(tmp_path: Path, secr
     link = tmp_path / "link.duckdb"
     link.symlink_to(folder / "a [1].duckdb")
     project = open_project(link)
-    with project.transaction() as cursor:
-        cursor.execute("INSERT INTO settings VALUES ('a', 'b')")
+    commit(project, "INSERT INTO settings VALUES ('a', 'b')")
     assert project._database.checkpoint()
     project.close()
     assert set(tmp_path.iterdir()) == {folder, link, secret}

@@ -21,7 +21,7 @@ from exam_workbench.store import _backups as backup_schedule
 from exam_workbench.store._backups import verify_backup
 from exam_workbench.types import Question
 from tests.made.fuzz_parquet import A, fill_most
-from tests.made.projects import SPEC, file_of, made_project
+from tests.made.projects import SPEC, commit, file_of, made_project
 from tests.made.refusals import mentions, refusal
 from tests.records.test_bad_files import damage
 
@@ -136,14 +136,12 @@ def test_project_with_running_job_or_failing_disk_is_not_moved(
             raise PermissionError(13, "Permission denied")
         return rename(self, target)
 
-    with project.transaction() as cursor:
-        records.add_job(cursor, "grading", put_grader(cursor, SPEC), {}, 1, "ann")
+    commit(project, lambda cursor: records.add_job(cursor, "grading", put_grader(cursor, SPEC), {}, 1, "ann"))
     for act in (lambda: records.rename_project(project, "new", "ann"), lambda: records.remove_project(project, "ann")):
         with refusal("job-running", kind=ProjectError):
             act()
     assert before <= files(folder) and not project.closed
-    with project.transaction() as cursor:
-        cursor.execute("DELETE FROM jobs")
+    commit(project, "DELETE FROM jobs")
     monkeypatch.setattr(Path, "rename", failing)
     with refusal("cannot-write-file"):
         records.rename_project(project, "new", "ann")

@@ -38,7 +38,7 @@ from exam_workbench.store._database import has_log
 from exam_workbench.types import Grade, GraderInput, GraderSpec, Question
 from tests.made.browser import Server
 from tests.made.engine_failure import break_database, give_up, give_up_at_commit
-from tests.made.projects import SPEC, fill, filled_project, new_project
+from tests.made.projects import SPEC, commit, fill, filled_project, new_project
 from tests.made.refusals import mentions, refusal
 
 QUESTION = Question("q1/a", "q1", "A?")
@@ -291,8 +291,7 @@ def visited(server: Server, query: str) -> Iterator[None]:
 def test_ended_app_closes_its_files(
     project: Project, app_server: Callable[[Path], Server], sent: signal.Signals
 ) -> None:
-    with project.transaction() as cursor:
-        key = add_job(cursor, "grading", put_grader(cursor, SPEC), {}, 1, "ann")
+    key = commit(project, lambda cursor: add_job(cursor, "grading", put_grader(cursor, SPEC), {}, 1, "ann"))
     project.close()
     server = app_server(project.path.parent)
     # On opening, the app marks the job as interrupted, because its process has ended.

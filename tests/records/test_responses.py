@@ -26,7 +26,7 @@ from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, log_action, open_project
 from exam_workbench.text import all_clean, clean_text
 from exam_workbench.types import Passage, Query, Question, Ranked, Response, Sentence
-from tests.made.projects import citations, fill, new_project
+from tests.made.projects import citations, commit, fill, new_project
 from tests.made.refusals import check_problem, coded, mentions, refusal
 
 TEXTS = {"a": "one", "b": "two", "c": "one", "d": "six", "e": "two", "f": "three"}
@@ -95,8 +95,7 @@ def read(*sources: Source) -> tuple[list[Response], Report]:
 
 
 def add_queries(project: Project, *query_ids: str) -> None:
-    with project.transaction() as cursor:
-        collection.add_queries(cursor, [Query(q, f"query {q}") for q in query_ids], replace=True)
+    commit(project, collection.add_queries, [Query(q, f"query {q}") for q in query_ids], replace=True)
 
 
 def plain(query_id: str, run: str, text: str) -> dict[str, str]:

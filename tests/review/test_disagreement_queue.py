@@ -32,7 +32,7 @@ from exam_workbench.review._disagreements.settling import list_settlings
 from exam_workbench.store import Project
 from exam_workbench.study import diagnose_questions
 from exam_workbench.types import GraderSpec, Question
-from tests.made.projects import SPEC, fill, filled_project, grade, judge, read_project
+from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge, read_project
 from tests.made.refusals import refusal
 
 QUESTIONS = [
@@ -160,8 +160,7 @@ class TestQuestionsBehindLabel:
         (row,) = list_disagreements(own, *sides).rows
         assert [one.text for one in row.left_from] == ["What is A?"]
         assert [(one.text, one.rating) for one in row.right_from] == [("What is B?", 3)]
-        with own.transaction() as cursor:
-            bank.question_text_key(cursor, "query q1")
+        commit(own, bank.question_text_key, "query q1")
         grade(own, {("query q1", "p1"): 3}, GraderSpec("direct", "direct", "m", max_rating=3))
         (row,) = list_disagreements(own, Labels(Policy(grader="direct")), RIGHT).rows
         assert (row.pair.left, row.left_from) == (3, ())

@@ -43,7 +43,7 @@ from exam_workbench.review import (
 )
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Question, Ranked
-from tests.made.projects import SPEC, fill, filled_project, grade, judge, read_project
+from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge, read_project
 from tests.made.refusals import mentions, refusal
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0)
@@ -215,8 +215,7 @@ class TestReading:
         keyed = replace(A, answer_key="a letter")
         spec = GraderSpec("checker", "answer", "m", parameters={"reads": ["answer_key"]})
         fill(project, [keyed, B], {}, RUNS)
-        with project.transaction() as cursor:
-            question_text_key(cursor, spec.asked_text(keyed))
+        commit(project, question_text_key, spec.asked_text(keyed))
         grade(project, {(spec.asked_text(keyed), "p1"): 5}, spec)
         desk = read_passage(project, Policy(grader="checker"), "q1", "p1")
         assert [(one.rating, one.counts, list(one.said)) for one in desk.asked] == [
@@ -228,8 +227,7 @@ class TestReading:
 
     def test_direct_grader_is_asked_about_the_query(self, graded: Project) -> None:
         spec = GraderSpec("direct judge", "direct", "m", max_rating=2)
-        with graded.transaction() as cursor:
-            question_text_key(cursor, "query q1")
+        commit(graded, question_text_key, "query q1")
         grade(graded, {("query q1", "p1"): 2}, spec)
         desk = read_passage(graded, Policy(grader="direct judge"), "q1", "p1", ["direct judge", SPEC.name])
         assert [(one.number, one.rating, list(one.said)) for one in desk.asked] == [

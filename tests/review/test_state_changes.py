@@ -21,7 +21,7 @@ from exam_workbench.records import add_queries, mark_gold
 from exam_workbench.review import changes, flips_csv, state_changes, version_edits, why_label
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Query, Question
-from tests.made.projects import examples, fill, filled_project, grade, judge, new_project, read_project
+from tests.made.projects import commit, examples, fill, filled_project, grade, judge, new_project, read_project
 from tests.made.refusals import mentions, refusal
 
 OTHER = GraderSpec("other grader", "answer", "none")
@@ -215,8 +215,7 @@ def test_override_grader_and_label_rule_are_separate_causes(own):
 
 
 def test_bank_changes_do_not_affect_direct_grader(own):
-    with own.transaction() as cursor:
-        cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), 'query q1', NULL)")
+    commit(own, "INSERT INTO question_texts VALUES (nextval('keys'), 'query q1', NULL)")
     grade(own, {("query q1", "p1"): 3}, JUDGE)
     bank.save_version(own, [replace(BANK[0], active=False)], "without A", "ann")
     same = state_changes(own, Policy(grader="direct judge", bank_version=1), Policy(grader="direct judge"), "AP")
@@ -405,8 +404,7 @@ def test_impact_equals_saving_and_recomputing_for_topics(project, seed):
     def active(questions: list[Question]) -> list[Question]:
         return [replace(q, active=dice.random() < 0.8, weight=dice.choice(WEIGHTS)) for q in questions]
 
-    with project.transaction() as cursor:
-        add_queries(cursor, [Query(query, query) for query in (*QUERIES, *topics)], replace=True)
+    commit(project, add_queries, [Query(query, query) for query in (*QUERIES, *topics)], replace=True)
     places = [*topics, *QUERIES[seed % 3 :]]
     runs = {run: {query: dice.sample(FIVE, 3) for query in dice.sample(places, len(places) - 1)} for run in "abc"}
     pairs = [(words, passage) for words in WORDINGS[:-1] for passage in FIVE]

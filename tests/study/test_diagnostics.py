@@ -19,7 +19,7 @@ from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.study import QueryDiagnosis, bank_summary, bank_worth, diagnose_questions
 from exam_workbench.types import GraderSpec, Question
-from tests.made.projects import SPEC, examples, fill, grade, judge, new_project
+from tests.made.projects import SPEC, commit, examples, fill, grade, judge, new_project
 from tests.made.refusals import refusal
 
 PASSAGES = [f"p{i}" for i in range(6)]
@@ -102,8 +102,7 @@ def test_diagnosis_matches_counting_by_hand(dice: Random):
     judged = {p: dice.choice([-2, -1, 0, 1, 2, 3]) for p in dice.sample(PASSAGES, dice.randint(0, 5))}
     with tempfile.TemporaryDirectory() as folder:
         project = new_project(Path(folder) / "p.duckdb")
-        with project.transaction() as cursor:
-            set_pool_depth(cursor, POOL_DEPTH, "tester")
+        commit(project, set_pool_depth, POOL_DEPTH, "tester")
         # Inactive questions register every wording, so that all can be graded.
         known = [Question(f"q1/known {w}", "q1", w, active=False) for w in WORDINGS[:-1]]
         fill(project, [*known, Question("q2/a", "q2", "A?")], ratings, runs, NO_NUGGETS)

@@ -30,7 +30,7 @@ from exam_workbench.study import (
 from exam_workbench.study._system_significance import compare_all
 from exam_workbench.types import Board, BoardRow, GraderSpec, Question
 from pages.parts.boards.leaderboard_table import QUERIES_KEY
-from tests.made.projects import fill, filled_project, grade, judge, read_project
+from tests.made.projects import commit, fill, filled_project, grade, judge, read_project
 from tests.made.refusals import mentions, refusal
 from tests.made.screens import (
     AppTest,
@@ -87,8 +87,7 @@ class TestOfferedLeaderboards:
 
     def test_graders_with_grades_and_imports_are_offered(self, own: Project) -> None:
         grade(own, RATINGS, GraderSpec("second grader", "self-rating", "another"))
-        with own.transaction() as cursor:
-            write_board(cursor, Board("printed", "MAP", [BoardRow("good", 0.9), BoardRow("poor", 0.1)]))
+        commit(own, write_board, Board("printed", "MAP", [BoardRow("good", 0.9), BoardRow("poor", 0.1)]))
         found = offered_boards(own, ["nDCG@10", "EXAM-Cover@20/pool", "ROUGE-1@20"])
         names = list(found)
         assert [name for name in names if name.startswith("EXAM n")] == [

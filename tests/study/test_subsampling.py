@@ -11,7 +11,7 @@ from exam_workbench.measures import ALPHA, adjust_holm, separable_differences, t
 from exam_workbench.store import Project
 from exam_workbench.study import sample_queries, sample_questions
 from exam_workbench.types import Question
-from tests.made.projects import fill
+from tests.made.projects import commit, fill
 from tests.study.test_significance import board_of, random_scores
 
 
@@ -59,7 +59,6 @@ def test_only_fewer_questions_change_the_order(project: Project) -> None:
         assert shares == sorted(shares) and shares[0] == 0, measure
     assert sample_questions(project, "EXAM-Cover@3/pool", Policy()) == []
     # Samples follow the rule for skipped queries.
-    with project.transaction() as cursor:
-        cursor.execute("DELETE FROM rankings WHERE run_key = (SELECT min(run_key) FROM rankings) AND query_key % 2 = 0")
+    commit(project, "DELETE FROM rankings WHERE run_key = (SELECT min(run_key) FROM rankings) AND query_key % 2 = 0")
     zero = sample_questions(project, "EXAM-Cover@3", Policy())
     assert sample_questions(project, "EXAM-Cover@3", Policy(skipped="ignore")) != zero

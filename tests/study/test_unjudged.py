@@ -15,7 +15,7 @@ from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.study import to_grade, unjudged_shares
 from exam_workbench.types import Grade, GraderInput, Question
-from tests.made.projects import SPEC, fill, filled_project, judge
+from tests.made.projects import SPEC, commit, fill, filled_project, judge
 from tests.made.refusals import refusal
 from tests.made.shell import run_words
 
@@ -79,8 +79,7 @@ def test_missing_grades_are_listed_by_best_rank(filled: Project) -> None:
     short = to_grade(filled, Policy(), "new", 20, listed=1)
     assert (len(short.next), short.more, short.ungraded) == (1, 2, 3)
     assert to_grade(filled, Policy(), "old", 20).ungraded == 0
-    with filled.transaction() as cursor:
-        set_pool_depth(cursor, 1, "ann")
+    commit(filled, set_pool_depth, 1, "ann")
     found = to_grade(filled, Policy(), "new", 20)
     # p4 and p5 are at rank 1, and p1 at rank 1 of the old run, so only p2 is not pooled.
     assert (found.passages, found.not_pooled, found.ungraded) == (4, 1, 3)
@@ -114,8 +113,7 @@ def test_passages_without_text_are_not_counted_as_ungraded(project: Project) -> 
 
 def test_judged_shares_work_before_any_grading(project: Project) -> None:
     fill(project, BANK, {}, OLD)
-    with project.transaction() as cursor:
-        cursor.execute("DELETE FROM graders")
+    commit(project, "DELETE FROM graders")
     judge(project, {("q1", "p1"): 1})
     found = unjudged_shares(project)
     assert found.grader is None and found.to_grade == []
