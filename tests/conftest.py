@@ -22,7 +22,7 @@ from exam_workbench.graders._local import loading
 from exam_workbench.store import Project
 from exam_workbench.store._engine import CONFIG
 from tests.made.cached_reads import check_cached_reads
-from tests.made.projects import TEST_IS_OVER, examples, new_project
+from tests.made.projects import TEST_IS_OVER, examples, let_go, new_project
 
 pytest_plugins = ["tests.made.browser", "tests.made.shell", "tests.made.warm_exam"]
 
@@ -151,20 +151,22 @@ def as_found(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     The current person is looked up again in every test, because an app sets it for its own
     visitors. The browser's driver marks its event loop as running in this thread; only browser
     tests may see that. Patches stay in place until the other fixtures of the test are torn down.
+    Then all projects in the folder of the test are closed.
     """
+    folder = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
     for name, provider in dict(vars(access.providers)).items():
         monkeypatch.setattr(access.providers, name, provider)
     loop = None if request.node.get_closest_marker("browser") else asyncio._get_running_loop()
     if loop is not None:
         asyncio._set_running_loop(None)
     yield
+    if folder is not None:
+        let_go(folder)
     if loop is not None:
         asyncio._set_running_loop(loop)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
+def project(tmp_path: Path) -> Project:
     """A new, empty project."""
-    opened = new_project(tmp_path / "test.duckdb")
-    yield opened
-    opened.close()
+    return new_project(tmp_path / "test.duckdb")

@@ -79,4 +79,3 @@ def test_generated_project_is_fully_graded_and_ranks_systems(tmp_path: Path) -> 
     assert state.complete
     assert state.needed == QUESTIONS_A_QUERY * project.value("SELECT count(*) FROM pool")
     assert len({system.score for system in leaderboard(project, "nDCG@10").systems}) > 1
-    project.close()

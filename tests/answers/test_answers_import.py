@@ -67,7 +67,6 @@ def test_imported_answers_are_evaluated(filled: Project, tmp_path) -> None:  # t
     export_project(filled, tmp_path / "out", "ann")
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
     assert evaluate_answers(again, RetEvalChoices(ks=(1,), judge="em")).rows == found.rows
-    again.close()
 
 
 def test_invalid_lines_are_reported_and_nothing_is_imported(filled: Project) -> None:

@@ -266,7 +266,6 @@ def test_audits_survive_export_and_import(done: Project, tmp_path: Path) -> None
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
     found: AuditBoard = audit_board(again, find_audit(again))
     assert found == audit_board(done, find_audit(done))
-    again.close()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from exam_workbench.measures.audit import (
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, judged_audit, truth
-from tests.made.projects import SPEC, copy_of, filled_project, grade, import_bank, judge
+from tests.made.projects import SPEC, filled_project, grade, import_bank, judge, made_project
 from tests.made.refusals import refusal
 from tests.made.shell import ShellOn, printed
 
@@ -66,14 +66,14 @@ def test_card_reports_audit_agreement_and_later_changes(project: Project) -> Non
 
 
 def test_unsampled_judgments_are_reported_apart_from_agreement(tmp_path: Path) -> None:
-    for own in copy_of(fill_audited, tmp_path):
-        grader = find_grader(own, None)
-        before = make_card(own, grader, "org").description
-        judge(own, {(query, f"{query}p{i}"): int(i < 4) for query in ("q1", "q2", "q3") for i in range(1, 10)}, "NIST")
-        card = make_card(own, grader, "org")
-        assert card.content["agreement"] is None and card.content["unsampled"]["source"] == "NIST"
-        assert card.content["unsampled"]["judged"] == card.content["unsampled"]["kappa"]["judged"] == 27
-        assert card.description.startswith(before.split(".")[0]) and "NIST" in card.description and "NIST" not in before
+    own = made_project(tmp_path / "test.duckdb", fill_audited)
+    grader = find_grader(own, None)
+    before = make_card(own, grader, "org").description
+    judge(own, {(query, f"{query}p{i}"): int(i < 4) for query in ("q1", "q2", "q3") for i in range(1, 10)}, "NIST")
+    card = make_card(own, grader, "org")
+    assert card.content["agreement"] is None and card.content["unsampled"]["source"] == "NIST"
+    assert card.content["unsampled"]["judged"] == card.content["unsampled"]["kappa"]["judged"] == 27
+    assert card.description.startswith(before.split(".")[0]) and "NIST" in card.description and "NIST" not in before
 
 
 def test_card_with_revealed_labels_is_not_blind(project: Project) -> None:

@@ -139,7 +139,6 @@ def test_killed_process_loses_no_judgment(drawn: Project) -> None:
     found = hand(again, audit, "ann")
     assert list_batches(again, audit)[0].judged == 1
     assert found is not None and [card.value for card in found.cards if card.is_settled] == [2]
-    again.close()
 
 
 def test_assessors_judge_only_the_queries_that_they_hold(drawn: Project) -> None:

@@ -64,7 +64,6 @@ def test_steps_survive_reopening_and_end_on_save(tmp_path: Path):
     assert mine(project) == {"q1/a": replace(A, text="One?", choices=("x", "y"))}
     bank.save_drafts(project, "ann", "one")
     assert bank.count_steps(project, "ann") == (0, 0)
-    project.close()
 
 
 @pytest.fixture(scope="module")
@@ -301,7 +300,6 @@ def test_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch: 
     assert mine(project) == kept
     assert bank.save_drafts(project, "ann", "at last") == 2
     assert bank.list_questions(project, query_id="q1") == [*kept.values(), B]
-    project.close()
 
 
 def test_reweighting_keeps_another_authors_move(project: Project) -> None:

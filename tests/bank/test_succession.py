@@ -48,4 +48,3 @@ def test_succession_dates_from_job_that_reached_half_the_grades(tmp_path: Path) 
     other = graded(tmp_path, LATER)
     work(other, FORMER, PASSAGES)
     assert grader_succession(other) is None
-    other.close()

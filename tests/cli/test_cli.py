@@ -454,7 +454,6 @@ def test_job_of_dead_process_is_marked_when_grading_resumes(imported: Exam, tmp_
     assert imported("grade").code == 0
     project = open_project(tmp_path / "p.duckdb")
     assert project.rows("SELECT state FROM jobs ORDER BY job_key") == [("interrupted",), ("done",)]
-    project.close()
 
 
 def test_app_ends_with_its_command(exam: Exam, tmp_path: Path) -> None:

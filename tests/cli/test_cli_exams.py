@@ -110,7 +110,6 @@ def test_matrix_and_run_are_imported(path: Path, tmp_path: Path) -> None:
     assert run(path, "exam-board", "--student", "paper", "--json")["students"][0]["accuracy"] == 0.5
     project = open_project(path)
     assert project.value("SELECT count(*) FROM runs") == 0
-    project.close()
 
 
 def test_invalid_options_are_refused(path: Path) -> None:

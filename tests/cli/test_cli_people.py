@@ -314,4 +314,3 @@ def test_claims_are_released_and_unjudged_batch_stays(audits: Run, tmp_path: Pat
     check_error(audits.failures[-1], "not-placed", "bad.qrels:1", "9", "0", "3")
     project = open_project(tmp_path / "some.duckdb")
     assert project.value("SELECT count(*) FROM audit_claims WHERE ended_at IS NULL") == 0
-    project.close()

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -99,10 +98,8 @@ def test_writing_commands_report_full_disk_and_keep_files(tmp_path: Path) -> Non
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    made = made_project(tmp_path / "some.duckdb", fill_most)
-    yield made
-    made.close()
+def project(tmp_path: Path) -> Project:
+    return made_project(tmp_path / "some.duckdb", fill_most)
 
 
 def test_undelivered_exports_are_not_recorded(project: Project) -> None:

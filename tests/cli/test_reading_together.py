@@ -108,7 +108,6 @@ def test_committed_work_of_killed_process_is_readable(path: Path) -> None:
     with refusal("cannot-write-file", kind=ProjectError), project.transaction() as cursor:
         cursor.execute("DELETE FROM grades")
     assert project.read_only and project.value("SELECT count(*) FROM grades") == 2
-    project.close()
 
 
 def colour(connection: duckdb.DuckDBPyConnection) -> None:
@@ -121,7 +120,6 @@ def test_older_project_is_upgraded_first_or_names_the_holder(path: Path, monkeyp
         open_project(path, read_only=True)
     project = open_project(path, read_only=True)
     assert project.read_only and project.value("SELECT colour FROM queries") == "blue"
-    project.close()
 
 
 def test_opening_waits_for_writer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +133,8 @@ def test_opening_waits_for_writer(path: Path, monkeypatch: pytest.MonkeyPatch) -
             writer.communicate("")
 
         monkeypatch.setattr(database.time, "sleep", let_go)
-        project = open_project(path, read_only=True)
+        open_project(path, read_only=True)
     assert waited.is_set()
-    project.close()
 
 
 @pytest.mark.parametrize(

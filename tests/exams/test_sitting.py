@@ -187,12 +187,9 @@ def test_every_rule_sits_once_with_every_context_and_survives_export(project: Pr
     before = examinee_responses(project)
     export_project(project, tmp_path / "out", "ann")
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
-    try:
-        after = examinee_responses(again)
-        assert after.students == before.students and after.correct.tolist() == before.correct.tolist()
-        assert sit_exam(again, ExamRequest(), "ann")[before.names[0]].total == 0
-    finally:
-        again.close()
+    after = examinee_responses(again)
+    assert after.students == before.students and after.correct.tolist() == before.correct.tolist()
+    assert sit_exam(again, ExamRequest(), "ann")[before.names[0]].total == 0
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,9 @@ from tests.made.projects import new_project
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Project]:
+def fresh(tmp_path: Path) -> Project:
     """A second, empty project."""
-    opened = new_project(tmp_path / "fresh.duckdb")
-    yield opened
-    opened.close()
+    return new_project(tmp_path / "fresh.duckdb")
 
 
 @pytest.fixture(scope="session")

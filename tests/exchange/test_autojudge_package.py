@@ -75,7 +75,6 @@ def test_banks_round_trip_through_autojudge_base(tmp_path: Path) -> None:
     take(project, "bank", mate.model_dump_json())
     again = Ragtime26NuggetBank.model_validate_json(bank_in_form(project, "ragtime26"))
     assert again.model_dump() == mate.model_dump()
-    project.close()
 
 
 def test_leaderboards_and_correlations_match_autojudge(tmp_path: Path) -> None:
@@ -102,7 +101,6 @@ def test_leaderboards_and_correlations_match_autojudge(tmp_path: Path) -> None:
     evaluator = LeaderboardEvaluator(tmp_path / "truth.txt", correlation_methods=names)
     ((_, theirs),) = evaluator.evaluate(tmp_path / "ir_measures.txt").items()
     assert correlate_by(names, board.scores, other.scores) == pytest.approx(theirs, abs=1e-12)
-    project.close()
 
 
 def test_topics_and_reports_round_trip_through_autojudge(tmp_path: Path) -> None:
@@ -121,7 +119,6 @@ def test_topics_and_reports_round_trip_through_autojudge(tmp_path: Path) -> None
         assert sentence.evaldata.pop("exam_workbench")["rating"] == 5
         sentence.evaldata = sentence.evaldata or None
     assert ours.model_dump() == given.model_dump()
-    project.close()
 
 
 def reports_of(folder: Path) -> tuple[Any, Any, Any]:

@@ -35,41 +35,35 @@ def test_demo_exam_matches_its_file_and_is_not_graded(tmp_path: Path) -> None:
 
     make_demo(tmp_path / "demo.duckdb", "ann", False, lambda line: None, sit)
     project = open_project(tmp_path / "demo.duckdb")
-    try:
-        written = json.loads((FILES / "exam_items.json").read_text(encoding="utf-8"))
-        items = exam_items(project)
-        assert sat == [len(items)] == [len(written)]
-        for item, source in zip(items, written, strict=True):
-            assert (item.text, item.key, item.topic) == (source["question"], source["key"], source["topic"])
-            assert item.source_passage_id == source["source"] and set(item.discriminators) == set(source["wrong"])
-        letters = Counter(item.key_position for item in items)
-        assert max(letters.values()) < len(items) / 3, "no letter is the key much more often than the others"
-        assert min(Counter(item.topic for item in items).values()) >= 10, "enough items for results by topic"
-        asking = f"SELECT DISTINCT query_id FROM {bank_for(ANY_GRADER)} JOIN queries USING (query_key)"
-        assert len(project.rows(asking, {"version": 2})) == 9
-        assert is_demo(project)
-        import_files(project, "queries", [Source("more.jsonl", data=b'{"query_id": "q", "text": "Another?"}')], "ann")
-        assert not is_demo(project)
-    finally:
-        project.close()
+    written = json.loads((FILES / "exam_items.json").read_text(encoding="utf-8"))
+    items = exam_items(project)
+    assert sat == [len(items)] == [len(written)]
+    for item, source in zip(items, written, strict=True):
+        assert (item.text, item.key, item.topic) == (source["question"], source["key"], source["topic"])
+        assert item.source_passage_id == source["source"] and set(item.discriminators) == set(source["wrong"])
+    letters = Counter(item.key_position for item in items)
+    assert max(letters.values()) < len(items) / 3, "no letter is the key much more often than the others"
+    assert min(Counter(item.topic for item in items).values()) >= 10, "enough items for results by topic"
+    asking = f"SELECT DISTINCT query_id FROM {bank_for(ANY_GRADER)} JOIN queries USING (query_key)"
+    assert len(project.rows(asking, {"version": 2})) == 9
+    assert is_demo(project)
+    import_files(project, "queries", [Source("more.jsonl", data=b'{"query_id": "q", "text": "Another?"}')], "ann")
+    assert not is_demo(project)
 
 
 @pytest.mark.long
 def test_demo_grader_agrees_with_assessors_except_on_planted_query(tmp_path: Path, graded_demo: Path) -> None:
     project = open_project(Path(shutil.copy(graded_demo, tmp_path)))
-    try:
-        found = compare(project, "nDCG@10", "assessors")
-        assert found.correlation.kendall is not None and found.correlation.kendall >= 0.8
-        mine, theirs = found.board.per_query, found.official.per_query
-        taus = {}
-        for query in found.board.query_ids:
-            of_query = [{run: board[run][query] for run in board} for board in (mine, theirs)]
-            taus[query] = correlate_scores(*of_query).kendall or 0
-        assert min(taus, key=lambda query: taus[query]) == "fish-mercury"
-        # The tour shows systems that the grader and the assessors order differently.
-        assert found.board.systems[0].run != found.official.systems[0].run
-    finally:
-        project.close()
+    found = compare(project, "nDCG@10", "assessors")
+    assert found.correlation.kendall is not None and found.correlation.kendall >= 0.8
+    mine, theirs = found.board.per_query, found.official.per_query
+    taus = {}
+    for query in found.board.query_ids:
+        of_query = [{run: board[run][query] for run in board} for board in (mine, theirs)]
+        taus[query] = correlate_scores(*of_query).kendall or 0
+    assert min(taus, key=lambda query: taus[query]) == "fish-mercury"
+    # The tour shows systems that the grader and the assessors order differently.
+    assert found.board.systems[0].run != found.official.systems[0].run
 
 
 RATES = {"salt": "5", "water": "4", "river": "3", "rivers": "3", "bridge": "5", "wind": "4", "deck": "3", "Sea": "2"}
@@ -121,4 +115,3 @@ def test_every_method_grades_demo_under_its_own_name_and_ranks_systems(
         assert compare(demo, "nDCG@10", "assessors", policy=policy).correlation.systems == 18, (kind, more)
     names = [grader.spec.name for grader in label_graders(demo) if grader.grades]
     assert len(names) == len(set(names)) == len(METHODS)
-    demo.close()

@@ -354,8 +354,6 @@ def test_exam_and_answers_round_trip(project: Project, fresh: Project, tmp_path:
     counts = import_files(late, "exam", [Source("exam.json", data=written.encode())], "ann").counts
     assert (counts["new items"], counts["questions get their words"]) == (0, 5)
     assert (exam_json(late), answers_csv(late)) == (written, matrix)
-    late.close()
-    other.close()
 
 
 def fill_with_exam_and_board(project: Project) -> None:

@@ -183,7 +183,6 @@ def test_equal_projects_export_equal_bytes(graded: Project, fresh: Project, tmp_
     for write in (graded_file, bank_jsonl, bank_csv, lambda p: qrels_text(p, Policy())):
         assert write(copy) == write(fresh)
         assert write(graded) == write(graded)
-    copy.close()
 
 
 def test_export_uses_latest_wording_unless_version_is_given(graded: Project, fresh: Project) -> None:

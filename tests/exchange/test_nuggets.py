@@ -648,7 +648,6 @@ def test_leaderboard_round_trips_through_each_format(tmp_path: Path) -> None:
         last = [at for at, line in enumerate(lines) if line.split("\t")[1] == "all"]
         runs = [line.split("\t")[0] for line in lines]
         assert last == [max(at for at, run in enumerate(runs) if run == each) for each in dict.fromkeys(runs)]
-    project.close()
 
 
 def test_files_per_run_are_merged_and_duplicate_runs_refused(tmp_path: Path) -> None:
@@ -663,7 +662,6 @@ def test_files_per_run_are_merged_and_duplicate_runs_refused(tmp_path: Path) -> 
     with refusal("duplicate-run", "a", kind=FileError):
         exchange.import_files(project, "leaderboard", twice, "ann", exchange.Options("again"))
     assert len(imported_leaderboards(project)) == 2
-    project.close()
 
 
 def test_commands_export_leaderboard_formats_and_chosen_correlations(shell_on: ShellOn) -> None:

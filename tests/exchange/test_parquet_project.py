@@ -67,17 +67,9 @@ def folder(shared_export: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def imported(tmp_path: Path) -> Iterator[Callable[[Path], Project]]:
-    """Yield a function that imports an exported project, which is closed after the test."""
-    opened: list[Project] = []
-
-    def run(source: Path) -> Project:
-        opened.append(exchange.import_project(source, tmp_path / f"again{len(opened)}.duckdb"))
-        return opened[-1]
-
-    yield run
-    for project in opened:
-        project.close()
+def imported(tmp_path: Path) -> Callable[[Path], Project]:
+    """A function that imports an exported project."""
+    return lambda source: exchange.import_project(source, tmp_path / "again.duckdb")
 
 
 def content(project: Project) -> dict[str, tuple[list[tuple], list[tuple]]]:
@@ -197,8 +189,6 @@ def test_commands_export_and_import_whole_projects(tmp_path: Path, shell_on: She
     assert exam("import", "project", "out", "--project", "third.duckdb", "--preview")[0] == 2
     before, again = (open_project(tmp_path / f"{name}.duckdb") for name in ("some", "new"))
     assert bank.list_questions(again) == bank.list_questions(before)
-    before.close()
-    again.close()
 
 
 AUDIT = (

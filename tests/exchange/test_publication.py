@@ -564,7 +564,6 @@ def test_complete_labels_can_be_exported_bundled_and_reproduced(tmp_path: Path, 
     project = open_project(tmp_path / "some.duckdb")
     acts = [act.act for act in records.list_actions(project, records.ActivityFilter()).acts]
     assert acts[:4] == ["reproduce qrels", "export bundle", "publish qrels", "export qrels"]
-    project.close()
 
 
 def test_export_warning_counts_stale_override(shell_on: ShellOn) -> None:
@@ -688,4 +687,3 @@ def test_old_cascade_is_kept_but_its_bundle_is_refused(planned: Project, tmp_pat
     exchange.import_project(tmp_path / "out", tmp_path / "again.duckdb")
     again = open_project(tmp_path / "again.duckdb")
     assert rows(again) == before and not any(exchange.check_project(again).values())
-    again.close()

@@ -346,7 +346,6 @@ def test_cached_vectors_are_stored_in_each_project_until_dropped(filled: Project
     assert json.loads(dropped.output) == {"dropped": 4, "vectors": []}
     project = open_project(path)
     assert len(stored(project)) == 3 * len(KEPT_PASSAGES)
-    project.close()
 
 
 def test_imported_copy_gives_equal_grades(filled: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,7 +359,6 @@ def test_imported_copy_gives_equal_grades(filled: Project, tmp_path: Path, monke
         reword(project, "What temperature has Venus?")
         grade(project)
     assert stored(copy) == stored(filled)
-    copy.close()
 
 
 def test_vectors_are_stored_despite_engine_failure(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

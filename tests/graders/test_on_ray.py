@@ -32,7 +32,7 @@ from exam_workbench.grading._offline_grading import ReplyImport
 from exam_workbench.jobs import find_jobs
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Question
-from tests.made.projects import copy_of, fill, filled_project
+from tests.made.projects import fill, filled_project, made_project
 from tests.made.refusals import refusal
 from tests.made.shell import ShellOn, printed
 
@@ -84,9 +84,9 @@ def test_worker_gives_single_process_grades_in_any_file_order(project: Project, 
     again = grading.import_grade_files(project, grader, files[::-1], "ann")
     assert (again.graded, again.known, len(find_jobs(project))) == (0, 6, count)
     assert grading.make_plan(project, grader.spec, 1).to_grade == 0
-    for other in copy_of(filled, tmp_path / "other"):
-        grading.run_job(other, grader, grading.Request(), "ann")
-        assert grades(other) == before != []
+    other = made_project(tmp_path / "other" / "test.duckdb", filled)
+    grading.run_job(other, grader, grading.Request(), "ann")
+    assert grades(other) == before != []
 
 
 def test_answer_keys_and_choices_reach_the_worker(project: Project, tmp_path: Path) -> None:
@@ -322,4 +322,3 @@ def test_grader_of_removed_back_end_stays_listed(tmp_path: Path, shell_on: Shell
     assert exam("leaderboard", "--json")[0] == 0
     project = open_project(tmp_path / "some.duckdb")
     assert grading.usual_settings(project)["back_end"] == "transformers"
-    project.close()

@@ -174,7 +174,6 @@ def test_grades_survive_export_and_import_of_a_graded_file(filled: Project, serv
     import_files(other, "graded", [Source("graded.jsonl.gz", data=graded_file(filled))], "ann")
     for name in names:
         assert label_of(other, name) == label_of(filled, name)
-    other.close()
 
 
 def test_cost_cap_needs_a_price_and_holds(filled: Project, server: EndpointServer):

@@ -743,7 +743,6 @@ def test_batches_in_flight_survive_the_upgrade(server: EndpointServer, shelf: Sh
     job = find_jobs(project)[0]
     assert (job.key, job.state, job.done) == (key, "done", job.total)
     assert set(shelf.made.values()) == {1}
-    project.close()
 
 
 def test_commands_send_fetch_and_cancel_batches(tmp_path: Path) -> None:

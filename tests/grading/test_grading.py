@@ -421,7 +421,6 @@ def test_next_job_grades_exactly_the_rest_of_a_killed_process(tmp_path: Path):
     assert set(asked(project)) == needed() - set(kept)
     assert known(project) == {pair: rating_of(*pair) for pair in needed()}
     assert close_interrupted(project) == 0
-    project.close()
 
 
 def test_judged_sample_is_balanced_and_graded_alone(project: Project) -> None:
@@ -534,4 +533,3 @@ def test_plan_counts_match_the_stored_pairs(tmp_path: Path, seed: int) -> None:
             asked = sum(states[state] for state in scope.states)
             assert plan.to_grade == (asked if scope.limit is None else min(asked, scope.limit))
     assert min(seen[state] for state in ("known", "sent", "failed", "ungraded")) > 0
-    project.close()

@@ -48,7 +48,7 @@ from exam_workbench.study import (
 from exam_workbench.study._meta_table import Column
 from exam_workbench.types import Question
 from pages.parts.home import panels
-from tests.made.projects import commit, copy_of, fill, filled_project, grade, judge, read_project
+from tests.made.projects import commit, fill, filled_project, grade, judge, made_project, read_project
 from tests.made.refusals import mentions
 
 QUERIES = [f"q{i}" for i in range(6)]
@@ -157,15 +157,15 @@ def test_no_correlation_without_complete_query(tmp_path: Path) -> None:
         fill(project, [Question(q, q, f"{q}?") for q in QUERIES], {(f"{q}?", "p1"): 4 for q in QUERIES}, runs)
         judge(project, {(q, "p1"): 1 for q in QUERIES}, "NIST")
 
-    for project in copy_of(fill_some, tmp_path):
-        found = compare(project, "nDCG@10", "NIST")
-        assert found.correlation.spearman is None and found.correlation.undefined
-        assert not found.board.systems and len(found.queries.ungraded) == 6
-        home = find_summary(project, Policy(), "nDCG@10", "NIST")
-        assert home is not None and home.board.systems and home.official is None and not home.board.left_out
-        row = meta_table(project, choose_rows(project, ["exam"], [4]), ["NIST"], ["nDCG@10"]).rows[0]
-        assert row.cells[0].correlation.undefined == found.correlation.undefined
-        assert compare_selection(project, "NIST").choices[0].best_by_judge == []
+    project = made_project(tmp_path / "test.duckdb", fill_some)
+    found = compare(project, "nDCG@10", "NIST")
+    assert found.correlation.spearman is None and found.correlation.undefined
+    assert not found.board.systems and len(found.queries.ungraded) == 6
+    home = find_summary(project, Policy(), "nDCG@10", "NIST")
+    assert home is not None and home.board.systems and home.official is None and not home.board.left_out
+    row = meta_table(project, choose_rows(project, ["exam"], [4]), ["NIST"], ["nDCG@10"]).rows[0]
+    assert row.cells[0].correlation.undefined == found.correlation.undefined
+    assert compare_selection(project, "NIST").choices[0].best_by_judge == []
 
 
 def test_imported_partial_grades_are_counted_and_included(own: Project) -> None:

@@ -259,7 +259,6 @@ def test_cached_queries_equal_fresh_computation(tmp_path: Path, seed: int) -> No
             continue
         assert told(project) == told(Project(project._database)), "a new handle has nothing cached"
     assert latest_version(project) == 2
-    project.close()
 
 
 def test_only_changed_queries_are_recomputed(tmp_path: Path) -> None:
@@ -278,4 +277,3 @@ def test_only_changed_queries_are_recomputed(tmp_path: Path) -> None:
     by_query(project, "another key", {"c": 1}, make, (rows,))
     by_query(project, "key", {"c": 1}, make, (object(),))
     assert asked[2:] == [["c"], ["c"]], "another key and other rows must not use the cache"
-    project.close()

@@ -287,4 +287,3 @@ def test_commands_mark_gold_and_print_stars_and_lengths(own: Project, tmp_path: 
     assert "gold texts: 1" in run("import", "responses", str(tmp_path / "gold.jsonl"), "--gold")
     reopened = open_project(path)
     assert gold_name(reopened) == "gold"
-    reopened.close()

@@ -27,7 +27,7 @@ from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 from exam_workbench.store import Project, _database as database
 from exam_workbench.types import Question
 from pages.parts.shared import person, visitor
-from tests.made.projects import fill, judge, let_go, new_project
+from tests.made.projects import fill, judge, new_project
 from tests.made.refusals import mentions
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -106,7 +106,6 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     yield
     if "shared" not in request.fixturenames:
         st.cache_resource.clear()
-    let_go(tmp_path)
 
 
 @contextmanager

@@ -136,8 +136,6 @@ def test_new_user_gets_from_files_to_qrels(
         go_to(page, screen)
     assert page.request.get(download.value.url).body() == expected_bytes
 
-    twin.close()
-
 
 def test_edits_and_deep_link_survive_closed_tab_and_killed_server(
     app_server: Callable[[Path], Server], chromium_page: Page, tmp_path: Path
@@ -179,4 +177,3 @@ def test_edits_and_deep_link_survive_closed_tab_and_killed_server(
     assert [question.text for question in bank.list_questions(project)[:3]] == ["Who is A?", "Who is B?", "What is C?"]
     assert bank.list_versions(project)[0].note == "people, not things"
     assert project_counts(project)["grades"] == sum(rating is not None for rating in RATINGS.values())
-    project.close()

@@ -117,7 +117,6 @@ def test_browser_asks_for_name_once_and_remembers_it(
     assert {name: list(list_drafts(project, name)) for name in ("Zoë Müller", "bob", "eve")} == {
         "Zoë Müller": ["q1/a"], "bob": [], "eve": [],
     }  # fmt: skip
-    project.close()
 
 
 def test_undo_stays_in_current_field_and_nothing_typed_is_lost(link: str, tab_of: Callable[[str], Page]) -> None:
@@ -233,7 +232,6 @@ def test_save_shortcut_saves_text_being_typed(
     assert [question.text for question in bank.list_questions(project)] == ["Who is A?", "Who is B?", "What is C?"]
     notes = [version.note for version in bank.list_versions(project)]
     assert notes[:2] == ["people, not things", "1 reworded in query q1"]
-    project.close()
 
 
 def test_focus_stays_nearby_and_enter_adds_next_question(
@@ -283,7 +281,6 @@ def test_focus_stays_nearby_and_enter_adds_next_question(
     ready(page)
     now = as_it_is_now(path, tmp_path)
     assert [one.text for one in bank.list_questions(now, query_id="q1")][3:] == ["What is new?", "What is next?"]
-    now.close()
 
 
 def test_selected_questions_change_together_and_refused_save_leads_to_cause(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,11 +91,9 @@ def graded(path: Path) -> Path:
 
 
 @pytest.fixture
-def twin(projects: Path, tmp_path: Path) -> Iterator[Project]:
+def twin(projects: Path, tmp_path: Path) -> Project:
     """A copy in which core alone repeats the organizer's actions: the expected results of the screens."""
-    project = open_project(Path(shutil.copy(graded(projects / "bees.duckdb"), tmp_path / "twin.duckdb")))
-    yield project
-    project.close()
+    return open_project(Path(shutil.copy(graded(projects / "bees.duckdb"), tmp_path / "twin.duckdb")))
 
 
 @pytest.fixture

@@ -213,7 +213,6 @@ def test_opened_cell_is_in_view_and_cases_are_confirmed_by_keyboard(
     (one,) = confirmed_cases(found)
     assert (one.query_id, one.case, one.note) == ("a", "A", "not in the judgments: a")
     assert found.rows("SELECT case_name FROM answer_cases ORDER BY case_key") == [("A",), ("C",)]
-    found.close()
 
 
 class Judge:
@@ -302,7 +301,6 @@ def test_two_people_judge_batch_despite_closed_tab(
         "ann": len(ann.seen),
         "ben": len(ben.seen),
     }
-    found.close()
 
 
 FOCUSED = """(selector) => {

@@ -139,7 +139,6 @@ class TestHome:
         st.cache_resource.clear()
         with_name = open_project(tmp_path / "our-task-2026.duckdb")
         assert project_counts(with_name)["queries"] == 0
-        with_name.close()
 
     def test_link_to_missing_project_names_opened_project(self, small: Project, tmp_path: Path) -> None:
         new_project(tmp_path / "other.duckdb").close()
@@ -258,7 +257,6 @@ class TestHome:
         press(app, "import")
         by_shell = open_project(path)
         assert official_sources(by_shell) == official_sources(project) == [proposed, "a.b"]
-        by_shell.close()
 
     def test_format_of_leaderboard_file_can_be_chosen(self, small: Project) -> None:
         app = visit("home")

@@ -559,7 +559,6 @@ def test_digits_outside_questions_are_ignored_and_back_returns_to_query(
     ready(page)
     now = as_it_is_now(projects / "digits.duckdb", tmp_path)
     assert assessor_judgments(now) == []
-    now.close()
 
 
 @pytest.mark.browser

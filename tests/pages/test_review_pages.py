@@ -7,6 +7,7 @@ import itertools
 import re
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -366,13 +367,10 @@ def test_freezes_are_compared_down_to_passages(project: Project) -> None:
 
 
 def judgments(path: Path) -> list[tuple[str, int]]:
-    project = open_project(path)
-    try:
+    with closing(open_project(path)) as project:
         return project.rows(
             "SELECT passage_id, value FROM judgments JOIN passages USING (passage_key) ORDER BY passage_id"
         )
-    finally:
-        project.close()
 
 
 def test_replacing_import_needs_confirmation_and_can_be_undone(tmp_path: Path) -> None:

@@ -62,7 +62,6 @@ def test_waiting_job_shows_its_next_try_and_deadline(tmp_path: Path) -> None:
     job.control.cancel()
     assert job.wait(60)
     assert [(one.state, one.done, one.failed) for one in find_jobs(project)] == [("cancelled", 0, 0)]
-    project.close()
 
 
 def test_job_without_results_shows_its_silent_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +85,6 @@ def test_job_without_results_shows_its_silent_time(tmp_path: Path, monkeypatch: 
     job.control.resume()
     go_on.set()
     assert job.wait(30) and find_jobs(project)[0].request["paused_seconds"] > 0
-    project.close()
 
 
 @pytest.mark.parametrize("command", [["grade", *GONE], ["sit"]])
@@ -112,4 +110,3 @@ def test_browser_tab_title_shows_job_progress(tmp_path: Path, monkeypatch: pytes
     assert job.wait(60)
     visit(screen)
     assert not numbers(titles[-1])
-    project.close()

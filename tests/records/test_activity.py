@@ -371,4 +371,3 @@ def test_replaced_contents_are_exported_and_publications_reproduce(full: Project
         == published.qrels_bytes
         == exchange.qrels_text(copy, Policy()).encode()
     )
-    copy.close()

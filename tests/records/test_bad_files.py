@@ -7,7 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -201,7 +201,6 @@ def test_full_disk_refuses_changes_and_loses_nothing(path: Path) -> None:
         assert then == "True False"
     project = open_project(path)
     assert [text for (text,) in project.rows("SELECT content->>'text' FROM drafts")] == ["Again?"]
-    project.close()
 
 
 def test_screen_reports_bad_project_and_other_projects_open(path: Path) -> None:
@@ -232,7 +231,6 @@ def test_draft_refused_by_full_disk_is_kept_and_stored_later(path: Path) -> None
     assert holds(app, "bank")["refused"] == {} and texts(app)[0] == "Typed?"
     project = open_project(path)
     assert [draft.question.text for draft in bank.list_drafts(project, "ann").values()] == ["Typed?"]
-    project.close()
 
 
 def test_export_to_other_full_disk_names_that_disk(path: Path, tmp_path: Path) -> None:
@@ -240,7 +238,6 @@ def test_export_to_other_full_disk_names_that_disk(path: Path, tmp_path: Path) -
     with refusal("disk-full", "grades.parquet", kind=ProjectError), project.cursor():
         raise duckdb.IOException(f'Could not write file "{tmp_path}/out/grades.parquet": No space left on device')
     assert project.value("SELECT count(*) FROM queries") == 1
-    project.close()
 
 
 def test_screens_warn_of_copy_made_while_project_was_in_use(path: Path) -> None:
@@ -254,10 +251,8 @@ def test_screens_warn_of_copy_made_while_project_was_in_use(path: Path) -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    made = made_project(tmp_path / "some.duckdb", fill_most)
-    yield made
-    made.close()
+def project(tmp_path: Path) -> Project:
+    return made_project(tmp_path / "some.duckdb", fill_most)
 
 
 def test_failed_upgrade_changes_nothing_and_names_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +279,6 @@ def test_failed_upgrade_changes_nothing_and_names_the_copy(tmp_path: Path, monke
     project = open_project(path)
     assert not any(exchange.check_project(project).values())
     assert project.value("SELECT count(*) FROM grades") == 3
-    project.close()
 
 
 def test_clock_set_back_keeps_order_and_results(project: Project) -> None:
@@ -330,7 +324,6 @@ def test_clock_set_back_keeps_token_use_current_and_frees_queries(tmp_path: Path
     assert held == ["ann"] and not [one for one in list_audit_assessors(project, audit) if one.query_id]
     dealt = {deal(project, audit, name).query.query_id for name in ("bob", "cara")}  # type: ignore[union-attr]
     assert len(dealt) == 2
-    project.close()
 
 
 WHAT: dict[str, Check] = {one.name: one for one in exchange.CHECKS}

@@ -264,7 +264,6 @@ def test_graded_file_with_control_characters_keeps_grades(project: Project, tmp_
     import_files(other, "graded", [Source("g.jsonl", data=text.encode())], "ann")
     grades = "SELECT t.text FROM grades JOIN question_texts t ON t.text_key = question_text_key ORDER BY 1"
     assert set(other.rows(grades)) == {("Why  so?\x1fr ise",)}
-    other.close()
 
 
 def test_non_text_argument_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -46,12 +47,10 @@ def restored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(restored: Path, folder: Path) -> Iterator[store.Project]:
+def project(restored: Path, folder: Path) -> store.Project:
     """An open project with a backup and a copy from before a restore."""
     shutil.copytree(restored, folder, dirs_exist_ok=True)
-    opened = store.open_project(folder / "some.duckdb")
-    yield opened
-    opened.close()
+    return store.open_project(folder / "some.duckdb")
 
 
 def files(folder: Path) -> set[str]:
@@ -59,19 +58,13 @@ def files(folder: Path) -> set[str]:
 
 
 def texts(path: Path) -> list[str | None]:
-    project = store.open_project(path, read_only=True)
-    try:
+    with closing(store.open_project(path, read_only=True)) as project:
         return [one.text for one in bank.list_questions(project)]
-    finally:
-        project.close()
 
 
 def acts(path: Path) -> list[str]:
-    project = store.open_project(path, read_only=True)
-    try:
+    with closing(store.open_project(path, read_only=True)) as project:
         return [one.act for one in records.list_actions(project).acts]
-    finally:
-        project.close()
 
 
 def test_removed_project_is_fully_restored(project: store.Project, folder: Path) -> None:
@@ -184,12 +177,10 @@ def test_open_cursor_delays_removal(project: store.Project, monkeypatch: pytest.
 
 
 @pytest.fixture
-def used(tmp_path: Path) -> Iterator[store.Project]:
+def used(tmp_path: Path) -> store.Project:
     """An open project, as in daily use."""
     file_of(fill_most).write(tmp_path / "some.duckdb")
-    made = store.open_project(tmp_path / "some.duckdb")
-    yield made
-    made.close()
+    return store.open_project(tmp_path / "some.duckdb")
 
 
 def test_backup_is_a_snapshot_and_keeps_the_lock(used: store.Project) -> None:
@@ -276,7 +267,6 @@ def test_restored_backup_reproduces_publications(used: store.Project) -> None:
     said = [act.said for act in records.list_actions(project).acts]
     assert any(mentions(one, made.name) and mentions(one, done.kept.name) for one in said)
     assert [one.path for one in store.list_earlier_copies(hurt)] == [done.kept]
-    project.close()
 
 
 BAD: list[tuple[Callable[[Path], object], str]] = [

@@ -135,22 +135,17 @@ def test_writers_in_several_threads_lose_nothing(project: store.Project):
 def test_query_results_are_cached_until_any_write(project: store.Project):
     other = store.open_project(project.path)
     asked = "SELECT query_id, text FROM queries WHERE query_id <> ? ORDER BY query_key"
-    try:
-        assert project.rows(asked, ["none"]) == other.rows(asked, ["none"]) == []
-        # Callers may change the returned list without affecting the cache.
-        project.rows(asked, ["none"]).append(("made up", ""))
-        assert project.rows(asked, ["none"]) == []
-        for writer, name in ((project, "q1"), (other, "q2")):
-            with writer.transaction() as cursor:
-                cursor.execute(
-                    "INSERT INTO queries (query_key, query_id, text) VALUES (nextval('keys'), ?, '')", [name]
-                )
-                # Uncommitted rows are neither visible nor cached.
-                assert (name, "") not in project.rows(asked, ["none"])
-            assert (name, "") in project.rows(asked, ["none"]) and (name, "") in other.rows(asked, ["none"])
-        assert project.rows(asked, ["q1"]) == [("q2", "")]
-    finally:
-        other.close()
+    assert project.rows(asked, ["none"]) == other.rows(asked, ["none"]) == []
+    # Callers may change the returned list without affecting the cache.
+    project.rows(asked, ["none"]).append(("made up", ""))
+    assert project.rows(asked, ["none"]) == []
+    for writer, name in ((project, "q1"), (other, "q2")):
+        with writer.transaction() as cursor:
+            cursor.execute("INSERT INTO queries (query_key, query_id, text) VALUES (nextval('keys'), ?, '')", [name])
+            # Uncommitted rows are neither visible nor cached.
+            assert (name, "") not in project.rows(asked, ["none"])
+        assert (name, "") in project.rows(asked, ["none"]) and (name, "") in other.rows(asked, ["none"])
+    assert project.rows(asked, ["q1"]) == [("q2", "")]
 
 
 ANY_VALUE = st.one_of(
@@ -231,7 +226,6 @@ def test_project_with_keys_in_large_tables_is_upgraded(tmp_path: Path, monkeypat
     save_version(project, [replace(QUESTIONS[0], text="Reworded?")], "a new wording", "ann")
     assert project.value("SELECT count(*) FROM question_revisions") == len(rows["question_revisions"]) + 1
     assert not any(check_project(project).values())
-    project.close()
 
 
 def test_growing_tables_have_no_index(tmp_path: Path) -> None:
@@ -259,7 +253,6 @@ def test_upgrade_without_checkpoint_is_read_from_log(tmp_path: Path, monkeypatch
     assert path.with_name("old.duckdb.wal").exists()
     project = store.open_project(path)
     assert project.value("SELECT count(*) FROM passages") == 2
-    project.close()
 
 
 KILLED = """

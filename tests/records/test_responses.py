@@ -282,7 +282,6 @@ def test_cli_imports_responses_with_queries_and_lists_them(tmp_path: Path) -> No
     project = open_project(project.path, read_only=True)
     assert project.rows("SELECT query_id, text FROM queries") == [("q1", "why is the sky blue")]
     assert citations(project, "sys/q1/1") == [("doc-a", "doc-b"), (), ("doc-c",)]
-    project.close()
 
 
 def test_leaderboard_shows_lengths_of_responses(project: Project) -> None:

@@ -467,7 +467,6 @@ def test_known_changes_are_separate_from_pending_queries(tmp_path):
     assert both.settled.scores == alone.after.scores != both.after.scores
     assert both.known_part.labels == alone.labels and both.known_part.systems == alone.systems
     assert {change.query_id for change in both.labels} == {"q1", "q2"}
-    project.close()
 
 
 @pytest.mark.parametrize(("rule", "undecided"), [("max", 1), ("support:2", 2), ("mean", 2)])

@@ -68,7 +68,6 @@ def test_only_projects_with_a_role_are_listed(projects: dict[str, Path]) -> None
     project = open_project(projects["hers"])
     remove_member(project, "eve@x.org", "shell")
     assert told("eve") == []
-    project.close()
 
 
 def test_server_is_healthy_only_while_its_project_is_usable(
@@ -134,10 +133,8 @@ async def served(project: Project, words: Sequence[str], told: Callable[[bytes],
 def project(planned: Path, tmp_path: Path) -> Iterator[Project]:
     """An open project with a cascade of two graders; the handler of SIGTERM is restored after the test."""
     known = signal.getsignal(signal.SIGTERM)
-    project = open_project(Path(shutil.copy(planned, tmp_path / "some.duckdb")))
-    yield project
+    yield open_project(Path(shutil.copy(planned, tmp_path / "some.duckdb")))
     signal.signal(signal.SIGTERM, known)
-    project.close()
 
 
 def test_signal_ends_running_commands_and_then_the_server(project: Project) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -36,12 +37,8 @@ def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoi
 
 
 @pytest.fixture
-def project(planned: Path, tmp_path: Path) -> Iterator[Project]:
-    path = tmp_path / "some.duckdb"
-    path.write_bytes(planned.read_bytes())
-    opened = open_project(path)
-    yield opened
-    opened.close()
+def project(planned: Path, tmp_path: Path) -> Project:
+    return open_project(Path(shutil.copy(planned, tmp_path / "some.duckdb")))
 
 
 def token(project: Project, name: str, role: str) -> Project:

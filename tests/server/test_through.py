@@ -205,7 +205,6 @@ def test_killed_server_loses_nothing(apart: Path, tmp_path: Path, capsysbinary: 
     assert b"ungraded" not in said(path, ["status"], capsysbinary)[1]
     project = open_project(path)
     assert project.value("SELECT count(*) FROM activity WHERE act LIKE '%judg%'")
-    project.close()
 
 
 @pytest.fixture
@@ -339,4 +338,3 @@ def test_unconfirmed_file_is_not_recorded(attacked: Path, tmp_path: Path, monkey
     operation_runs.RunningOperation(asked, lambda *_: None, end, given.extend)
     assert over.wait(60) and codes == [1] and given == ["some.zip"]
     assert list_publications(project) == [] and project.version() == before
-    project.close()

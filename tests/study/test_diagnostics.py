@@ -224,7 +224,6 @@ def test_verdict_is_the_same_in_diagnosis_and_bank_worth(tmp_path: Path, skipped
             assert {row.question_id: row.verdict for row in tab} == {key: one for key, one in card.items() if one}
             assert {row.question_id: (row.verdict, row.alike) for row in tab}.items() <= whole.items()
     assert len({verdict for verdict, _ in whole.values()}) > 3
-    project.close()
 
 
 def test_bank_summary_follows_grades_and_saves(project: Project):
