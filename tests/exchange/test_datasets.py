@@ -12,7 +12,7 @@ import pytest
 
 import exam_workbench as ew
 from exam_workbench import exchange
-from exam_workbench.errors import FileError, InputError
+from exam_workbench.errors import FileError
 from exam_workbench.formats import Source
 from exam_workbench.labels import leaderboard, usual_min_judgment
 from exam_workbench.operations import find_operation
@@ -20,7 +20,7 @@ from exam_workbench.operations.console import ServedRequest, host_guest
 from exam_workbench.operations.opening import Opening
 from exam_workbench.records import DataSetTerms, judgment_sources, source_judgments, terms_of
 from exam_workbench.store import Project
-from tests.exchange.test_importing import snapshot
+from tests.exchange.test_importing import unchanged
 from tests.made.refusals import refusal
 from tests.made.shell import Run, ShellOn, printed
 
@@ -60,10 +60,9 @@ def texts(project: Project) -> dict[str, str | None]:
 
 
 def test_beir_import_adds_only_data_of_split(project: Project, beir: Path) -> None:
-    before = snapshot(project)
-    counts = {"queries": 2, "new queries": 2, "new passages": 2, "sources": 1, "judgments": 3}
-    assert exchange.import_beir(project, beir, "ann", exchange.Options(), preview=True).counts == counts
-    assert snapshot(project) == before
+    with unchanged(project):
+        counts = {"queries": 2, "new queries": 2, "new passages": 2, "sources": 1, "judgments": 3}
+        assert exchange.import_beir(project, beir, "ann", exchange.Options(), preview=True).counts == counts
     assert exchange.import_beir(project, beir, "ann", exchange.Options()).counts == counts
     assert texts(project) == {"d1": "Cats A cat is an animal.", "d2": "Dogs"}
     assert source_judgments(project, "pets/test") == {"1": {"d1": 1}, "2": {"d1": 0, "d2": 2}}
@@ -125,11 +124,8 @@ def test_invalid_beir_folder_changes_nothing(
     project: Project, beir: Path, spoil: Callable[[Path], object], split: str, code: str
 ) -> None:
     spoil(beir)
-    before = snapshot(project)
-    with pytest.raises(InputError) as caught:
+    with unchanged(project), refusal(code):
         exchange.import_beir(project, beir, "ann", exchange.Options(), split)
-    assert caught.value.code == code, caught.value
-    assert snapshot(project) == before
 
 
 def test_commands_turn_beir_folder_into_leaderboard(beir: Path, tmp_path: Path, shell_on: ShellOn) -> None:
@@ -181,9 +177,10 @@ def made(beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def test_data_set_import_adds_only_needed_passages(project: Project, made: types.ModuleType) -> None:
     found = exchange.find_data_set("made/pets")
     assert (found.size, found.min_judgment, found.terms.terms) == (0, None, "")
-    large, before = exchange.find_data_set("msmarco-passage/trec-dl-made"), snapshot(project)
-    assert exchange.import_data_set(project, large, "ann", exchange.Options(), preview=True).counts["judgments"] == 4
-    assert snapshot(project) == before
+    large = exchange.find_data_set("msmarco-passage/trec-dl-made")
+    with unchanged(project):
+        preview = exchange.import_data_set(project, large, "ann", exchange.Options(), preview=True)
+    assert preview.counts["judgments"] == 4
     done = exchange.import_data_set(project, found, "ann", exchange.Options())
     assert done.kind == "dataset" and done.counts["new passages"] == 2 and done.counts["judgments"] == 4
     assert texts(project) == {"d1": "A cat is an animal.", "d2": "A dog is a mammal.", "nowhere": None}
@@ -246,27 +243,25 @@ def test_size_and_terms_are_shown_first_and_terms_are_kept(
 
 
 def test_server_refuses_folders_and_data_sets(project: Project, beir: Path, tmp_path: Path) -> None:
-    before = snapshot(project)
-    for kind, named in (("beir", str(beir)), ("dataset", "beir/scifact/test")):
-        (tmp_path / kind).mkdir()
-        with host_guest(ServedRequest(project, "ann", tmp_path / kind)), refusal("needs-a-shell"):
-            find_operation("import").call({"kind": kind, "files": [Path(named)]}, Opening())
-    assert snapshot(project) == before
+    with unchanged(project):
+        for kind, named in (("beir", str(beir)), ("dataset", "beir/scifact/test")):
+            (tmp_path / kind).mkdir()
+            with host_guest(ServedRequest(project, "ann", tmp_path / kind)), refusal("needs-a-shell"):
+                find_operation("import").call({"kind": kind, "files": [Path(named)]}, Opening())
 
 
 def test_unknown_and_unreadable_data_sets_change_nothing(
     project: Project, made: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = snapshot(project)
-    with refusal("unknown-data-set", "made/dogs", "made/pets"):
-        exchange.find_data_set("made/dogs")
-    with refusal("incomplete-data-set", "made/queries", "docs", "qrels"):
-        exchange.find_data_set("made/queries")
-    (tmp_path / "docs").unlink()
-    assert exchange.find_data_set("made/pets").size is None
-    with refusal("data-set-unreadable", "made/pets"):
-        exchange.import_data_set(project, exchange.find_data_set("made/pets"), "ann", exchange.Options())
-    assert snapshot(project) == before
+    with unchanged(project):
+        with refusal("unknown-data-set", "made/dogs", "made/pets"):
+            exchange.find_data_set("made/dogs")
+        with refusal("incomplete-data-set", "made/queries", "docs", "qrels"):
+            exchange.find_data_set("made/queries")
+        (tmp_path / "docs").unlink()
+        assert exchange.find_data_set("made/pets").size is None
+        with refusal("data-set-unreadable", "made/pets"):
+            exchange.import_data_set(project, exchange.find_data_set("made/pets"), "ann", exchange.Options())
 
 
 def test_missing_extra_is_named_in_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -97,6 +98,14 @@ def snapshot(project: Project) -> dict[str, list]:
     with project.cursor() as cursor:
         names = sorted(filled_tables(cursor))
     return {name: project.rows(f"SELECT * FROM {name} ORDER BY ALL") for name in names}
+
+
+@contextmanager
+def unchanged(project: Project) -> Iterator[None]:
+    """Check that the block changes no row of any table."""
+    before = snapshot(project)
+    yield
+    assert snapshot(project) == before
 
 
 def take_all(project: Project) -> None:
@@ -197,31 +206,27 @@ MALFORMED = [
 
 @pytest.mark.parametrize(("kind", "content", "line"), MALFORMED)
 def test_malformed_file_is_refused_by_line_without_trace(full: Project, kind: str, content: str, line: int):
-    before = snapshot(full)
-    with pytest.raises(FileError) as refused:
-        take(full, kind, content, f"broken-{kind}.txt")
-    assert (refused.value.problems[0].file, refused.value.problems[0].line) == (f"broken-{kind}.txt", line)
-    assert "\n" not in str(refused.value)
-    assert snapshot(full) == before
+    with unchanged(full):
+        with pytest.raises(FileError) as refused:
+            take(full, kind, content, f"broken-{kind}.txt")
+        assert (refused.value.problems[0].file, refused.value.problems[0].line) == (f"broken-{kind}.txt", line)
+        assert "\n" not in str(refused.value)
 
 
 def test_corrupt_empty_or_binary_files_are_refused(full: Project):
-    before = snapshot(full)
-    for kind, valid in (FILES | {"graded": GRADED}).items():
-        whole = gzip.compress(valid.encode())
-        for name, content in (("a.gz", "plain text"), ("b.gz", whole[:-12]), ("c", b""), ("d", b"a\0b\n")):
-            with pytest.raises(FileError) as refused:
-                take(full, kind, content, name)
-            assert refused.value.problems[0].file == name
-    assert snapshot(full) == before
+    with unchanged(full):
+        for kind, valid in (FILES | {"graded": GRADED}).items():
+            whole = gzip.compress(valid.encode())
+            for name, content in (("a.gz", "plain text"), ("b.gz", whole[:-12]), ("c", b""), ("d", b"a\0b\n")):
+                with pytest.raises(FileError) as refused:
+                    take(full, kind, content, name)
+                assert refused.value.problems[0].file == name
 
 
 def test_one_invalid_file_blocks_import(full: Project) -> None:
-    before = snapshot(full)
     good, bad = source("good.run", "q1 Q0 p1 1 1 good\n"), source("bad.run", "q1 Q0 p1 1 1\n")
-    with refusal("wrong-number-of-columns", "bad.run:1", kind=FileError):
+    with unchanged(full), refusal("wrong-number-of-columns", "bad.run:1", kind=FileError):
         exchange.import_files(full, "runs", [good, bad], "tester")
-    assert snapshot(full) == before
 
 
 @pytest.mark.parametrize("kind", ["runs", "qrels"])
@@ -233,38 +238,34 @@ def test_lines_with_unknown_queries_can_be_skipped_with_note(full: Project, kind
     told = [note for note in done.notes if note.code == "unknown-query"]
     assert [note.line for note in told] == [1] and mentions(told[0].reason, "q9")
     assert full.value("SELECT count(*) FROM queries") == 2
-    before = snapshot(full)
-    with refusal("nothing-left", kind=FileError):
+    with unchanged(full), refusal("nothing-left", kind=FileError):
         take(full, kind, nothing_known[kind], skip_unknown=True)
-    assert snapshot(full) == before
 
 
 def test_contradicting_files_and_graded_text_changes_are_refused(full: Project) -> None:
-    before = snapshot(full)
-    for kind, one, two in (
-        ("queries", "q7\tone\n", "q7\tanother\n"),
-        ("bank", BANK, BANK.replace("A?", "A really?")),
-        ("passages", "p8\tone\n", "p8\tanother\n"),
-    ):
-        with pytest.raises(InputError):
-            exchange.import_files(full, kind, [source("one", one), source("two", two)], "tester")
-    with refusal("duplicate-file-name", "b/judged.qrels", kind=FileError):
-        sources = [source("a/judged.qrels", QRELS), source("b/judged.qrels", QRELS)]
-        exchange.import_files(full, "qrels", sources, "tester")
-    assert snapshot(full) == before
+    with unchanged(full):
+        for kind, one, two in (
+            ("queries", "q7\tone\n", "q7\tanother\n"),
+            ("bank", BANK, BANK.replace("A?", "A really?")),
+            ("passages", "p8\tone\n", "p8\tanother\n"),
+        ):
+            with pytest.raises(InputError):
+                exchange.import_files(full, kind, [source("one", one), source("two", two)], "tester")
+        with refusal("duplicate-file-name", "b/judged.qrels", kind=FileError):
+            sources = [source("a/judged.qrels", QRELS), source("b/judged.qrels", QRELS)]
+            exchange.import_files(full, "qrels", sources, "tester")
     with full.transaction() as cursor:
         cursor.execute(
             "INSERT INTO grades SELECT 1, 2, text_key, 3, false, NULL, NULL, NULL, 0, NULL, NULL FROM passages"
             " WHERE passage_id = 'p2'"
         )
-    before = snapshot(full)
-    for options in ({}, {"replace": True}):
-        with refusal("passage-text-in-use", "p2", "1"):
-            take(full, "passages", "p8\tnew\np2\ttext two, improved\n", **options)
-    with refusal("passage-with-two-texts", "p8", kind=FileError) as caught:
-        exchange.import_files(full, "passages", [source("a", "p8\tone\n"), source("b", "p9\tx\np8\ty\n")], "tester")
+    with unchanged(full):
+        for options in ({}, {"replace": True}):
+            with refusal("passage-text-in-use", "p2", "1"):
+                take(full, "passages", "p8\tnew\np2\ttext two, improved\n", **options)
+        with refusal("passage-with-two-texts", "p8", kind=FileError) as caught:
+            exchange.import_files(full, "passages", [source("a", "p8\tone\n"), source("b", "p9\tx\np8\ty\n")], "tester")
     assert [(problem.file, problem.line) for problem in caught.value.problems] == [("a", 1), ("b", 2)]
-    assert snapshot(full) == before
     assert take(full, "passages", PASSAGES + "p8\tnew\np8\tnew\n").counts == {"new passages": 1}
 
 
@@ -443,10 +444,8 @@ def test_grades_stay_with_wording_they_were_given_for(with_graded: Project, fres
 def test_query_may_span_lines_but_question_has_one_query(project: Project):
     other = graded(passage("p5", "text five", {"g1/a": 1}))
     assert take(project, "graded", GRADED + other, "g.jsonl").counts["new grades"] == 5
-    before = snapshot(project)
-    with refusal("question-of-two-queries", "g1/a", "g1", "g2"):
+    with unchanged(project), refusal("question-of-two-queries", "g1/a", "g1", "g2"):
         take(project, "graded", GRADED + graded(passage("p5", "text five", {"g1/a": 1}), query_id="g2"), "h.jsonl")
-    assert snapshot(project) == before
 
 
 def test_question_text_may_follow_on_later_line(project: Project, fresh: Project):
@@ -471,24 +470,21 @@ def test_empty_question_in_graded_file_is_refused(project: Project):
     take(project, "queries", "g1\tone\n")
     take(project, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
     fill(project, [], {("What is A?", "p1"): 4}, {"one": {"g1": ["p1"]}})
-    before = snapshot(project)
     blank = gzip.decompress(exchange.graded_file(project)).replace(b"What is A?", b"\\u007f")
-    with refusal("empty-question", "g.jsonl", "g1/a"):
+    with unchanged(project), refusal("empty-question", "g.jsonl", "g1/a"):
         take(project, "graded", blank, "g.jsonl")
-    assert snapshot(project) == before
 
 
 def test_groups_are_imported_in_dependency_order_or_not_at_all(project: Project) -> None:
-    before = snapshot(project)
     groups = [exchange.Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in ("queries", "bank", "runs")]
-    with refusal("wrong-number-of-columns", "bad.txt:1", kind=FileError):
-        exchange.import_groups(project, [*groups, exchange.Group("qrels", [source("bad.txt", "q1 p1 1\n")])], "tester")
-    assert snapshot(project) == before
-    with refusal("unknown-kind"):
-        exchange.import_groups(project, [*groups, exchange.Group("recipes", [source("r", "x")])], "tester")
-    with refusal("no-file-named"):
-        exchange.import_groups(project, [*groups, replace(groups[0], sources=[])], "tester")
-    assert snapshot(project) == before
+    bad = exchange.Group("qrels", [source("bad.txt", "q1 p1 1\n")])
+    with unchanged(project):
+        with refusal("wrong-number-of-columns", "bad.txt:1", kind=FileError):
+            exchange.import_groups(project, [*groups, bad], "tester")
+        with refusal("unknown-kind"):
+            exchange.import_groups(project, [*groups, exchange.Group("recipes", [source("r", "x")])], "tester")
+        with refusal("no-file-named"):
+            exchange.import_groups(project, [*groups, replace(groups[0], sources=[])], "tester")
     groups = [exchange.Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in reversed(FILES)]
     done = exchange.import_groups(project, groups, "tester")
     assert [one.kind for one in done] == ["queries", "passages", "bank", "runs", "qrels", "leaderboard"]
@@ -560,21 +556,20 @@ def test_imported_labels_are_not_default_grader_and_conflicts_are_refused(projec
     own = replace(find_grader(project, "umbrela").spec, name="own", model="own", parameters={})
     grade(project, {("first query", "p1"): 1}, own)
     assert [one.spec.name for one in label_graders(project)] == ["own", "umbrela"]
-    before = snapshot(project)
-    with refusal("labels-differ", "umbrela", "1"):
-        take(project, "labels", LABELS.replace("p1 3", "p1 2"), "u.qrels", source="umbrela")
-    with refusal("label-out-of-range", "4", "umbrela"):
-        take(project, "labels", "q1 0 p3 4\n", "u.qrels", source="umbrela")
-    with refusal("grader-name-taken", "umbrela"):
-        take(project, "labels", LABELS, "u.qrels", source="umbrela", scale=5)
-    with refusal("no-passage-text"):
-        take(project, "labels", "q1 0 unknown 1\n", "u.qrels", source="other")
-    with refusal("invalid-name"):
-        take(project, "labels", LABELS, "u.qrels", source="a\nb")
-    for content, code in INVALID_LABELS:
-        with refusal(code, kind=FileError):
-            take(project, "labels", content, "v.qrels")
-    assert snapshot(project) == before
+    with unchanged(project):
+        with refusal("labels-differ", "umbrela", "1"):
+            take(project, "labels", LABELS.replace("p1 3", "p1 2"), "u.qrels", source="umbrela")
+        with refusal("label-out-of-range", "4", "umbrela"):
+            take(project, "labels", "q1 0 p3 4\n", "u.qrels", source="umbrela")
+        with refusal("grader-name-taken", "umbrela"):
+            take(project, "labels", LABELS, "u.qrels", source="umbrela", scale=5)
+        with refusal("no-passage-text"):
+            take(project, "labels", "q1 0 unknown 1\n", "u.qrels", source="other")
+        with refusal("invalid-name"):
+            take(project, "labels", LABELS, "u.qrels", source="a\nb")
+        for content, code in INVALID_LABELS:
+            with refusal(code, kind=FileError):
+                take(project, "labels", content, "v.qrels")
 
 
 def test_label_scale_can_be_set_and_equal_texts_share_label(project: Project) -> None:

@@ -24,7 +24,7 @@ from exam_workbench.measures import nugget_scores
 from exam_workbench.records import add_queries, imported_leaderboards, queries_of
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question, Subtopic
-from tests.exchange.test_importing import snapshot
+from tests.exchange.test_importing import unchanged
 from tests.made.projects import fill, filled_project, made_project
 from tests.made.refusals import coded, refusal
 from tests.made.shell import ShellOn, printed
@@ -241,25 +241,23 @@ def refuse(project: Project, kind: str, content: object, said: str, **options: A
 
 
 def test_invalid_banks_and_grades_change_nothing(project: Project) -> None:
-    before = snapshot(project)
-    for row, code in BAD_BANKS:
-        # A valid line comes first, except in the file that must contain nothing.
-        given = [row] if code == "nothing-found" else [{**RAGTIME, "metadata": {"topic_id": "fine"}}, row]
-        refuse(project, "bank", given, f"file.jsonl {code}" if len(given) == 1 else f"file.jsonl:2 {code}")
-    refuse(project, "bank", json.dumps(TEA, indent=2)[:-3], "file.jsonl:1 invalid-json")
-    assert snapshot(project) == before
+    with unchanged(project):
+        for row, code in BAD_BANKS:
+            # A valid line comes first, except in the file that must contain nothing.
+            given = [row] if code == "nothing-found" else [{**RAGTIME, "metadata": {"topic_id": "fine"}}, row]
+            refuse(project, "bank", given, f"file.jsonl {code}" if len(given) == 1 else f"file.jsonl:2 {code}")
+        refuse(project, "bank", json.dumps(TEA, indent=2)[:-3], "file.jsonl:1 invalid-json")
     take(project, "responses", RESPONSE)
     bank.save_version(project, [Question("n1", "q1", "Why?")], "made", "ann")
-    before = snapshot(project)
-    for row, code in BAD_GRADES:
-        refuse(project, "graded", [a_grade(), row], f"file.jsonl:2 {code}")
-    docs = [a_grade(doc_id="d", passage="one"), a_grade(doc_id="d", passage="two", nugget_id="n2", question="How?")]
-    refuse(project, "graded", docs, "file.jsonl:2 contradicting-lines")
-    news = [a_grade(nugget_id="new", question="New?"), a_grade(nugget_id="new", question="Other?")]
-    refuse(project, "graded", news, "file.jsonl:2 unknown-question")
-    refuse(project, "graded", "{broken\n", "file.jsonl:1 invalid-json")
-    refuse(project, "graded", {"qid": "q1", "nuggets": []}, "file.jsonl nothing-found")
-    assert snapshot(project) == before
+    with unchanged(project):
+        for row, code in BAD_GRADES:
+            refuse(project, "graded", [a_grade(), row], f"file.jsonl:2 {code}")
+        docs = [a_grade(doc_id="d", passage="one"), a_grade(doc_id="d", passage="two", nugget_id="n2", question="How?")]
+        refuse(project, "graded", docs, "file.jsonl:2 contradicting-lines")
+        news = [a_grade(nugget_id="new", question="New?"), a_grade(nugget_id="new", question="Other?")]
+        refuse(project, "graded", news, "file.jsonl:2 unknown-question")
+        refuse(project, "graded", "{broken\n", "file.jsonl:1 invalid-json")
+        refuse(project, "graded", {"qid": "q1", "nuggets": []}, "file.jsonl nothing-found")
 
 
 TOPIC = {"request_id": "7", "title": "tea", "problem_statement": "Why bitter?", "background": "A beginner.\n\nAsks."}
