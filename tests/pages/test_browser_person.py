@@ -52,6 +52,14 @@ def link(server: Server, path: Path) -> str:
     return f"{server.address}/question_bank?project={path.stem}"
 
 
+@pytest.fixture
+def page(link: str, tab_of: Callable[[str], Page]) -> Page:
+    """The question bank in the browser of ann."""
+    page = tab_of("ann")
+    visit(page, link)
+    return page
+
+
 def box(page: Page, number: int) -> Locator:
     """Return the text field of a question."""
     return page.locator("textarea[data-key=text]").nth(number)
@@ -72,6 +80,13 @@ def unsaved(page: Page, number: int) -> Locator:
     return page.locator(f".bar[data-unsaved='{number}']")
 
 
+def reword(page: Page, number: int, text: str, changes: int) -> None:
+    """Type into a question, leave it, and wait until so many changes are unsaved."""
+    type_into(box(page, number), text)
+    box(page, number).blur()
+    expect(unsaved(page, changes)).to_be_visible()
+
+
 def test_browser_asks_for_name_once_and_remembers_it(
     link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
 ) -> None:
@@ -88,9 +103,7 @@ def test_browser_asks_for_name_once_and_remembers_it(
     expect(asked).to_have_count(0)
     expect(field(page, "author")).to_have_value("Zoë Müller")
     expect(page.locator(".others", has_text=re.compile(r"bob\D+1\D+1\D"))).to_be_visible()
-    type_into(box(page, 0), "Who is A?")
-    box(page, 0).blur()
-    expect(unsaved(page, 1)).to_be_visible()
+    reword(page, 0, "Who is A?", 1)
 
     page.reload()
     expect(field(page, "author")).to_have_value("Zoë Müller")
@@ -106,12 +119,12 @@ def test_browser_asks_for_name_once_and_remembers_it(
     expect(other.locator(".others", has_text=re.compile(r"Zoë Müller\D+1\D+1\D"))).to_be_visible()
     expect(box(other, 0)).to_have_value("What is A?")
     other.locator("[data-key=discard]").click()
-    expect(other.locator(".bar[data-unsaved='0']")).to_be_visible()
+    expect(unsaved(other, 0)).to_be_visible()
 
     # Another name is another person, who does not have these edits.
     field(tab, "author").fill("eve")
     field(tab, "author").press("Enter")
-    expect(tab.locator(".bar[data-unsaved='0']")).to_be_visible()
+    expect(unsaved(tab, 0)).to_be_visible()
     expect(box(tab, 0)).to_have_value("What is A?")
     project = as_it_is_now(path, tmp_path)
     assert {name: list(list_drafts(project, name)) for name in ("Zoë Müller", "bob", "eve")} == {
@@ -119,18 +132,14 @@ def test_browser_asks_for_name_once_and_remembers_it(
     }  # fmt: skip
 
 
-def test_undo_stays_in_current_field_and_nothing_typed_is_lost(link: str, tab_of: Callable[[str], Page]) -> None:
-    page = tab_of("ann")
-    visit(page, link)
+def test_undo_stays_in_current_field_and_nothing_typed_is_lost(page: Page) -> None:
     type_into(box(page, 0), "Who is A?")
     box(page, 0).press("Tab")
     page.keyboard.press("Alt+z")
     # Edit and undo reach the server together, so the stored text equals the one shown before.
     expect(page.locator("[data-key=redo]")).to_be_enabled()
     expect(box(page, 0)).to_have_value("What is A?", timeout=20_000)
-    type_into(box(page, 0), "Who is A?")
-    box(page, 0).blur()
-    expect(unsaved(page, 1)).to_be_visible()
+    reword(page, 0, "Who is A?", 1)
     type_into(box(page, 1), "Where")
     # More undos than typed letters must not reach beyond this field.
     for _ in range(12):
@@ -143,7 +152,7 @@ def test_undo_stays_in_current_field_and_nothing_typed_is_lost(link: str, tab_of
     note.fill("people, not things")
     note.blur()
     page.keyboard.press("Alt+z")
-    expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
+    expect(unsaved(page, 0)).to_be_visible()
     expect(box(page, 0)).to_have_value("What is A?")
     page.keyboard.press("Alt+y")
     expect(unsaved(page, 1)).to_be_visible()
@@ -171,14 +180,10 @@ def test_two_windows_of_one_person_share_edits(link: str, tab_of: Callable[[str]
     visit(first, link)
     second = empty_tab(first.context)
     visit(second, link)
-    type_into(box(first, 0), "From the first?")
-    box(first, 0).blur()
-    expect(unsaved(first, 1)).to_be_visible()
+    reword(first, 0, "From the first?", 1)
 
     # Edits that this window has not shown yet are not discarded but shown.
-    type_into(box(second, 1), "From the second?")
-    box(second, 1).blur()
-    expect(unsaved(second, 2)).to_be_visible()
+    reword(second, 1, "From the second?", 2)
     expect(box(second, 0)).to_have_value("From the first?")
     first.locator("[data-key=discard]").click()
     expect(first.locator(".others.told")).to_be_visible()
@@ -186,9 +191,7 @@ def test_two_windows_of_one_person_share_edits(link: str, tab_of: Callable[[str]
     expect(box(first, 1)).to_have_value("From the second?")
 
     # A window that comes to the front shows the other window's edits.
-    type_into(box(first, 2), "First again?")
-    box(first, 2).blur()
-    expect(unsaved(first, 3)).to_be_visible()
+    reword(first, 2, "First again?", 3)
     come_to_the_front(second)
     expect(box(second, 2)).to_have_value("First again?")
     ready(second)
@@ -206,17 +209,11 @@ def test_two_windows_of_one_person_share_edits(link: str, tab_of: Callable[[str]
     expect(box(second, 0)).to_have_value("Second, over it?")
 
 
-def test_save_shortcut_saves_text_being_typed(
-    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
-) -> None:
-    page = tab_of("ann")
-    visit(page, link)
+def test_save_shortcut_saves_text_being_typed(page: Page, path: Path, tmp_path: Path) -> None:
     type_into(box(page, 0), "Who is A?")
     page.keyboard.press("Control+s")
     expect(page.locator(".bar[data-unsaved='0'][data-version='2']")).to_be_visible()
-    type_into(box(page, 1), "Who is B?")
-    box(page, 1).blur()
-    expect(unsaved(page, 1)).to_be_visible()
+    reword(page, 1, "Who is B?", 1)
     note, name = page.locator(".bar [data-key=note]"), field(page, "author")
     type_into(note, "people, not things")
     # The note belongs to one person.
@@ -234,11 +231,7 @@ def test_save_shortcut_saves_text_being_typed(
     assert notes[:2] == ["people, not things", "1 reworded in query q1"]
 
 
-def test_focus_stays_nearby_and_enter_adds_next_question(
-    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
-) -> None:
-    page = tab_of("ann")
-    visit(page, link)
+def test_focus_stays_nearby_and_enter_adds_next_question(page: Page, path: Path, tmp_path: Path) -> None:
     # The shortcut works only once the list is there.
     expect(box(page, 0)).to_be_visible()
     page.keyboard.press("Alt+n")
@@ -269,7 +262,7 @@ def test_focus_stays_nearby_and_enter_adds_next_question(
     page.keyboard.press("Enter")
     expect(box(page, 5)).to_be_focused()
     page.keyboard.press("Control+s")
-    expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
+    expect(unsaved(page, 0)).to_be_visible()
     expect(box(page, 5)).to_have_count(0)
     # A question that is left empty disappears, too.
     box(page, 4).click()
@@ -277,17 +270,13 @@ def test_focus_stays_nearby_and_enter_adds_next_question(
     expect(box(page, 5)).to_be_focused()
     box(page, 0).click()
     expect(box(page, 5)).to_have_count(0)
-    expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
+    expect(unsaved(page, 0)).to_be_visible()
     ready(page)
     now = as_it_is_now(path, tmp_path)
     assert [one.text for one in bank.list_questions(now, query_id="q1")][3:] == ["What is new?", "What is next?"]
 
 
-def test_selected_questions_change_together_and_refused_save_leads_to_cause(
-    link: str, tab_of: Callable[[str], Page]
-) -> None:
-    page = tab_of("ann")
-    visit(page, link)
+def test_selected_questions_change_together_and_refused_save_leads_to_cause(page: Page) -> None:
     page.set_viewport_size({"width": 900, "height": 900})
     picks, chosen = page.locator(".row .pick"), page.locator(".chosen")
     expect(picks).to_have_count(3)
@@ -323,9 +312,7 @@ def test_selected_questions_change_together_and_refused_save_leads_to_cause(
     expect(weights.nth(0)).to_have_value("2.5")
     expect(weights.nth(2)).to_have_value("2.5")
     # A refused save shows its full cause.
-    type_into(box(page, 1), "  ")
-    box(page, 1).blur()
-    expect(unsaved(page, 3)).to_be_visible()
+    reword(page, 1, "  ", 3)
     page.keyboard.press("Control+s")
     told = page.locator(".others.told")
     expect(told).to_be_visible()
@@ -337,11 +324,7 @@ def test_selected_questions_change_together_and_refused_save_leads_to_cause(
         expect(box(page, 1)).to_be_focused(timeout=20_000)
 
 
-def test_typed_text_is_stored_after_pause_and_survives_reload(
-    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
-) -> None:
-    page = tab_of("ann")
-    visit(page, link)
+def test_typed_text_is_stored_after_pause_and_survives_reload(page: Page, path: Path, tmp_path: Path) -> None:
     box(page, 0).click()
     for _ in range(3):
         page.keyboard.press("ArrowRight")
@@ -381,10 +364,8 @@ def test_typed_text_is_stored_after_pause_and_survives_reload(
 
 
 def test_menu_links_have_addresses_and_popovers_work_by_keyboard(
-    link: str, path: Path, server: Server, tab_of: Callable[[str], Page]
+    page: Page, link: str, path: Path, server: Server
 ) -> None:
-    page = tab_of("ann")
-    visit(page, link)
     # Home needs an address, so that it can be opened in a new tab.
     home = page.locator(".st-key-menu a").first
     home.hover()
