@@ -9,14 +9,14 @@ import pytest
 
 from exam_workbench.answers import RetEvalChoices, agreement_with_people, evaluate_answers, people_verdicts
 from exam_workbench.errors import FileError
-from exam_workbench.exchange import Options, export_project, import_files, import_project
+from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats import Source, detect_kind
 from exam_workbench.records import add_queries, queries_of
 from exam_workbench.store import Project
 from exam_workbench.store.migrations import MIGRATIONS
 from exam_workbench.types import Query
 from tests.answers.made import Told, collection
-from tests.made.projects import commit
+from tests.made.projects import commit, reimported
 from tests.made.refusals import refusal
 
 GOLD = "The mill stood by the river."
@@ -46,7 +46,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-def test_imported_answers_are_evaluated(filled: Project, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_imported_answers_are_evaluated(filled: Project) -> None:
     file = source(ROWS)
     assert detect_kind(file) == "answers"
     done = import_files(filled, "answers", [file], "ann")
@@ -64,8 +64,7 @@ def test_imported_answers_are_evaluated(filled: Project, tmp_path) -> None:  # t
     with refusal("unknown-query", "1", "q9"):
         import_files(filled, "answers", [source([answer("q9", "one", "x", k=1)])], "ann")
     # Export and import keep all of this.
-    export_project(filled, tmp_path / "out", "ann")
-    again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
+    again = reimported(filled)
     assert evaluate_answers(again, RetEvalChoices(ks=(1,), judge="em")).rows == found.rows
 
 

@@ -43,14 +43,23 @@ from exam_workbench.audit._calibration import rating_cuts
 from exam_workbench.audit._grader_cards import family_of
 from exam_workbench.audit._needed_judgments import forecast_of
 from exam_workbench.bank import named_graders
-from exam_workbench.exchange import bundle_publication, export_project, import_project, reproduce_bundle
+from exam_workbench.exchange import bundle_publication, reproduce_bundle
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures.audit import linear_measure
 from exam_workbench.records import state_families
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, judged_audit, next_card, truth
-from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge as import_judgments, read_project
+from tests.made.projects import (
+    SPEC,
+    commit,
+    fill,
+    filled_project,
+    grade,
+    judge as import_judgments,
+    read_project,
+    reimported,
+)
 from tests.made.refusals import mentions, refusal
 
 
@@ -260,10 +269,9 @@ def test_invalid_audit_file_is_refused(data: bytes, says: tuple[str, ...]) -> No
         read_facts(data, "a.json")
 
 
-def test_audits_survive_export_and_import(done: Project, tmp_path: Path) -> None:
+def test_audits_survive_export_and_import(done: Project) -> None:
     state_families(done, "run", "good", ["gpt"], "org")
-    export_project(done, tmp_path / "out", "org")
-    again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
+    again = reimported(done)
     found: AuditBoard = audit_board(again, find_audit(again))
     assert found == audit_board(done, find_audit(done))
 

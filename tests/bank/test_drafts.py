@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
@@ -16,7 +15,7 @@ from exam_workbench import bank
 from exam_workbench.bank import editing
 from exam_workbench.store import Project, create_project, migrations, open_project
 from exam_workbench.types import Question
-from tests.made.projects import copy_of, examples, fill, new_project
+from tests.made.projects import examples, fill, filled_project, module_project, new_project
 from tests.made.refusals import refusal
 
 A = Question("q1/a", "q1", "What is A?")
@@ -26,11 +25,12 @@ NEW = Question("q2/new", "q2", "What is new?")
 RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}}
 
 
-@pytest.fixture
-def banked(project: Project) -> Project:
-    """A project with three questions of two queries."""
+def put_banked(project: Project) -> None:
+    """Store three questions of two queries."""
     fill(project, [A, B, C], {}, RUNS)
-    return project
+
+
+banked = filled_project(put_banked)
 
 
 def mine(project: Project, author: str = "ann") -> dict[str, Question]:
@@ -66,10 +66,8 @@ def test_steps_survive_reopening_and_end_on_save(tmp_path: Path):
     assert bank.count_steps(project, "ann") == (0, 0)
 
 
-@pytest.fixture(scope="module")
-def shared_bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A project in which many people draft but never save."""
-    yield from copy_of(lambda project: fill(project, [A, B, C], {}, RUNS), tmp_path_factory.mktemp("drafts"))
+shared_bank = module_project(put_banked)
+"""A project in which many people draft but never save."""
 
 
 people = (f"person {number}" for number in count())

@@ -25,6 +25,7 @@ from exam_workbench.exchange._integrity import find_faults
 from exam_workbench.records import add_passages, add_queries, list_actions
 from exam_workbench.store import Project
 from exam_workbench.types import Passage, Query, Question
+from tests.made.projects import reimported
 from tests.made.refusals import refusal
 
 TEXT = "Which sign at the coast tells that the tide is about to turn within the hour?"
@@ -130,8 +131,7 @@ def test_item_facts_survive_export_and_import(coast: Project, tmp_path: Path) ->
     bank.accept_proposals(coast, [list_proposals(coast)[0].key], "ann")
     save_drafts(coast, "ann", "one of two")
     set_categories(coast, [ITEM.question_id], "bloom", ["Applying", "Applying"], "ann")
-    export_project(coast, tmp_path / "out", "ann")
-    again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
+    again = reimported(coast)
     assert exam_items(again) == [ITEM]
     assert proposed_items(again) == proposed_items(coast) != []
     assert bank.item_categories(again, "bloom") == {ITEM.question_id: ("Applying",)}

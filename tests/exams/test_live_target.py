@@ -26,11 +26,10 @@ from exam_workbench.answers import (
 )
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError
-from exam_workbench.exchange import export_project, import_project
 from exam_workbench.records import add_queries, drop_freeze, list_snapshots, run_names
 from exam_workbench.store import Project
 from exam_workbench.types import Query
-from tests.made.projects import commit, filled_project, judge
+from tests.made.projects import commit, filled_project, judge, reimported
 from tests.made.refusals import check_error, mentions, refusal
 
 QUERIES = [f"q{number}" for number in range(1, 9)]
@@ -163,8 +162,7 @@ def test_interrupted_freeze_resumes_without_repeated_requests(
         take_snapshot(filled, described(url, k=2, answer="answer"), "monday", "ann")
     commit(filled, add_queries, [Query("q1", "other words of q1")], replace=True)
     # An open freeze survives export and continues in the copy; one query still fails.
-    export_project(filled, tmp_path / "out", "ann")
-    copied = import_project(tmp_path / "out", tmp_path / "copy.duckdb")
+    copied = reimported(filled)
     searcher.faults = {"words of q5": [400]}
     with refusal("queries-failed", "1", "8", kind=GradingError) as failure:
         take_snapshot(copied, target, "monday", "ann")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,14 +28,14 @@ from exam_workbench.exams import (
 )
 from exam_workbench.exams._exam_items import list_tasks
 from exam_workbench.exams._examinee_setup import PROMPTS, letter_choices, prompt_values
-from exam_workbench.exchange import export_project, import_project
 from exam_workbench.graders import Access, Control, address_origin, fill_prompt, use_access
 from exam_workbench.graders._local.loading import load_model
 from exam_workbench.records import answers_of, find_students, list_actions
 from exam_workbench.store import Project
+from tests.made.endpoint_calls import answering
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.exams import put_exam, sittings
-from tests.made.projects import commit
+from tests.made.projects import commit, reimported
 from tests.made.refusals import refusal
 from tests.made.tiny_models import build_untrained, shared_model
 
@@ -45,17 +44,12 @@ def letter(seen: Seen, name: str) -> Reply:
     return chat(json.dumps({"answer": name}) if seen.wants_json else name, model=seen.body["model"])
 
 
-@pytest.fixture
-def server() -> Iterator[EndpointServer]:
-    """Answers A to every item except the second (B) and the third (refused)."""
+def lettered(seen: Seen) -> Reply:
+    """Answer A to every item except the second (B) and the third (refused)."""
+    return refuse() if "number 3?" in seen.prompt else letter(seen, "B" if "number 2?" in seen.prompt else "A")
 
-    def behave(seen: Seen) -> Reply:
-        if "number 3?" in seen.prompt:
-            return refuse()
-        return letter(seen, "B" if "number 2?" in seen.prompt else "A")
 
-    with EndpointServer(behave) as running:
-        yield running
+server = answering(lettered)
 
 
 def at(server: EndpointServer, **more: Any) -> Plan:
@@ -162,7 +156,7 @@ def test_background_job_pauses_resumes_and_ends(project: Project) -> None:
     assert under_way.ended["remote"].graded == 5 and under_way.name == "remote"
 
 
-def test_every_rule_sits_once_with_every_context_and_survives_export(project: Project, tmp_path: Path) -> None:
+def test_every_rule_sits_once_with_every_context_and_survives_export(project: Project) -> None:
     put_exam(project, 12)
     said: list[str] = []
     names = sit_by_rules(project, "ann", said.append)
@@ -185,8 +179,7 @@ def test_every_rule_sits_once_with_every_context_and_survives_export(project: Pr
     chance = [[one.chosen for one in answers(project, name).values()] for name in ("random closed-book", "chance")]
     assert chance[0] != chance[1] and all(set(chosen) <= {0, 1, 2, 3} for chosen in chance)
     before = examinee_responses(project)
-    export_project(project, tmp_path / "out", "ann")
-    again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
+    again = reimported(project)
     after = examinee_responses(again)
     assert after.students == before.students and after.correct.tolist() == before.correct.tolist()
     assert sit_exam(again, ExamRequest(), "ann")[before.names[0]].total == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +34,7 @@ from exam_workbench.records import add_queries
 from exam_workbench.review import changes
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderInput, Query, Question
+from tests.made.endpoint_calls import answering
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, going_on, rate, status
 from tests.made.projects import commit, fill, fill as fill_project, judge, new_project
 from tests.made.refusals import mentions, refusal
@@ -73,10 +73,7 @@ def counted(seen: Seen) -> Reply:
     return Reply(content=json.dumps(json.loads(reader(seen).content) | {"usage": usage}).encode())
 
 
-@pytest.fixture
-def server() -> Iterator[EndpointServer]:
-    with EndpointServer(reader) as running:
-        yield running
+server = answering(reader)
 
 
 def settings(server: EndpointServer, **more: object) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from exam_workbench.store.migrations import MIGRATIONS, apply_migrations
 from exam_workbench.types import Passage, Question
 from tests.made.batch_server import Plan, Shelf
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
-from tests.made.projects import commit, examples, file_of, fill, new_project
+from tests.made.projects import commit, examples, file_of, fill, module_project, new_project
 from tests.made.refusals import mentions, refusal
 
 QUESTIONS = [Question("q1/a", "q1", "Which A?"), Question("q1/b", "q1", "Which B?"), Question("q2/c", "q2", "Which C?")]
@@ -97,17 +97,15 @@ def grades(project: Project) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterable[Callable[[list[Question]], Project]]:
-    projects: list[Project] = []
+def made(tmp_path: Path) -> Callable[[list[Question]], Project]:
+    numbers = itertools.count()
 
     def make(questions: list[Question] = QUESTIONS) -> Project:
-        projects.append(new_project(tmp_path / f"{len(projects)}.duckdb"))
-        fill(projects[-1], questions, {}, RUNS)
-        return projects[-1]
+        project = new_project(tmp_path / f"{next(numbers)}.duckdb")
+        fill(project, questions, {}, RUNS)
+        return project
 
-    yield make
-    for project in projects:
-        project.close()
+    return make
 
 
 def take(project: Project, grader: Grader, *paths: Path) -> ReplyImportResult:
@@ -308,22 +306,14 @@ def anew(server: EndpointServer) -> Shelf:
     return server.shelf
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """One project for all tests; each test uses new graders without grades."""
-    project = new_project(tmp_path_factory.mktemp("batches") / "some.duckdb")
+def put_priced(project: Project) -> None:
     fill(project, QUESTIONS, {}, RUNS)
     set_price(project, "m", Price(100.0, 1000.0), "ann")
-    yield project
-    project.close()
 
 
-@pytest.fixture(scope="module")
-def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    project = new_project(tmp_path_factory.mktemp("keyed") / "some.duckdb")
-    fill(project, KEYED, {}, RUNS)
-    yield project
-    project.close()
+project = module_project(put_priced)
+"""One project for all tests; each test uses new graders without grades."""
+keyed = module_project(lambda project: fill(project, KEYED, {}, RUNS))
 
 
 _fresh = itertools.count(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,8 +29,8 @@ from exam_workbench.measures._means_and_tests import DRIFT_ALARM, drift_evidence
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import fill_audited
-from tests.made.endpoint_calls import key
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, digit, rate
+from tests.made.endpoint_calls import answering, key
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, digit, rate, well
 from tests.made.projects import import_bank
 from tests.made.refusals import mentions, refusal
 from tests.made.shell import ShellOn, printed
@@ -38,10 +38,7 @@ from tests.made.shell import ShellOn, printed
 __all__ = ["key"]
 
 
-@pytest.fixture
-def server() -> Iterator[EndpointServer]:
-    with EndpointServer() as started:
-        yield started
+server = answering(well)
 
 
 @pytest.fixture

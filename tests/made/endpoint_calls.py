@@ -13,7 +13,7 @@ import pytest
 from exam_workbench.graders import Call, Control, Outcome, Pair, Prompt, Steps, extend_access, use_access
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.types import Grade
-from tests.made.endpoint_server import EndpointServer
+from tests.made.endpoint_server import Behaviour, EndpointServer
 
 KEY = "sk-test-0123456789abcdef0123456789abcdef"
 RATE = Prompt("rate", "Rate", "self-rating", "Question: {question}\nPassage: {context}\nRating:", "rating", "ours")
@@ -38,6 +38,17 @@ def nothing_is_left_running() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
     assert [thread.name for thread in set(threading.enumerate()) - before] == []
+
+
+def answering(behave: Behaviour) -> Any:
+    """Return a fixture: an endpoint that answers with `behave`."""
+
+    @pytest.fixture
+    def server() -> Iterator[EndpointServer]:
+        with EndpointServer(behave) as running:
+            yield running
+
+    return server
 
 
 def make(server: EndpointServer, **options: Any) -> EndpointBackEnd:

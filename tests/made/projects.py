@@ -20,7 +20,7 @@ import pytest
 
 from exam_workbench import bank, records, store
 from exam_workbench.bank import put_grader
-from exam_workbench.exchange import Imported, import_files
+from exam_workbench.exchange import Imported, export_project, import_files, import_project
 from exam_workbench.formats import Source
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.records._runs import stage_rankings
@@ -143,13 +143,6 @@ def made_project(path: Path, make: Callable[[store.Project], object]) -> store.P
     return copied(file_of(make, path.name), path)
 
 
-def copy_of(make: Callable[[store.Project], object], folder: Path) -> Iterator[store.Project]:
-    """Yield a project filled by `make`, for a fixture; the test may change it."""
-    project = made_project(folder / "test.duckdb", make)
-    yield project
-    project.close()
-
-
 def filled_project(fill: Callable[[store.Project], object]) -> Any:
     """Return a fixture: a project filled by `fill`, in a file of its own."""
 
@@ -174,6 +167,18 @@ def read_project(fill: Callable[[store.Project], object]) -> Any:
     @pytest.fixture(scope="module")
     def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[store.Project]:
         yield from only_read(fill, tmp_path_factory.mktemp("read"))
+
+    return filled
+
+
+def module_project(fill: Callable[[store.Project], object]) -> Any:
+    """Return a fixture: a project filled by `fill`, for all tests of a module, each of which may add to it."""
+
+    @pytest.fixture(scope="module")
+    def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[store.Project]:
+        project = made_project(tmp_path_factory.mktemp("module") / "test.duckdb", fill)
+        yield project
+        project.close()
 
     return filled
 
@@ -307,6 +312,12 @@ def list_passages(cursor: store.Cursor, pairs: Sequence[tuple[str, str]]) -> Non
             " ORDER BY row"
         ).fetchnumpy()
     records.list_keys(cursor, found["query_key"], found["passage_key"])
+
+
+def reimported(project: store.Project) -> store.Project:
+    """Return the project that an export of another one gives, in the same folder."""
+    export_project(project, project.path.with_name("out"), "ann")
+    return import_project(project.path.with_name("out"), project.path.with_name("again.duckdb"))
 
 
 def import_bank(project: store.Project, questions: list[Question], preview: bool = False) -> Imported:

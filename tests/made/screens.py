@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -108,18 +107,21 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
         st.cache_resource.clear()
 
 
-@contextmanager
-def looking_at(folder: Path, put: Callable[[Project], None]) -> Iterator[Project]:
-    """Yield a project for tests that only read it: the app keeps it open, with its cached results.
+def shown_project(put: Callable[[Project], None]) -> Any:
+    """Return a fixture: a project filled by `put`, for all tests of a module that only read it.
 
-    Args:
-        put: fills the empty project.
+    The app keeps it open, with its cached results.
     """
-    project = new_project(folder / "test.duckdb")
-    put(project)
-    yield project
-    st.cache_resource.clear()
-    project.close()
+
+    @pytest.fixture(scope="module")
+    def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+        project = new_project(tmp_path_factory.mktemp("shown") / "test.duckdb")
+        put(project)
+        yield project
+        st.cache_resource.clear()
+        project.close()
+
+    return looked_at
 
 
 @pytest.fixture
@@ -199,11 +201,7 @@ def put_small(project: Project) -> None:
     judge(project, JUDGED)
 
 
-@pytest.fixture(scope="module")
-def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same project for all tests of a module that only read it."""
-    with looking_at(tmp_path_factory.mktemp("shown"), put_small) as project:
-        yield project
+looked_at = shown_project(put_small)
 
 
 def said(app: AppTest) -> str:

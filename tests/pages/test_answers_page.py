@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -30,12 +29,12 @@ from tests.made.screens import (
     charts,
     check_refused,
     holds,
-    looking_at,
     metric,
     named,
     note,
     numbers,
     press,
+    shown_project,
     shows,
     sound,
     tell,
@@ -54,10 +53,7 @@ def put(project: Project) -> None:
     agreement_with_people(project, people_verdicts(project), samples=10)
 
 
-@pytest.fixture(scope="module")
-def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with looking_at(tmp_path_factory.mktemp("answered"), put) as project:
-        yield project
+looked_at = shown_project(put)
 
 
 def do(app: AppTest, what: str, key: str = "answer-cases", **more: Any) -> AppTest:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-
-import pytest
 
 from exam_workbench import bank
 from exam_workbench.charts import ability_curves
@@ -30,20 +27,20 @@ from exam_workbench.records import add_passages
 from exam_workbench.store import Project
 from pages.parts.exams import item_quality
 from pages.parts.exams.item_quality import CRITERION_NAMES
-from tests.made.endpoint_calls import until
+from tests.made.endpoint_calls import answering, until
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.exams import item, put_exam, source
 from tests.made.screens import (
     charts,
     choose,
     keyed,
-    looking_at,
     metric,
     named,
     note,
     numbers,
     press,
     said,
+    shown_project,
     shows,
     sound,
     visit,
@@ -62,10 +59,7 @@ def put_sat(project: Project, prefix: str = "p") -> None:
     sit_exam(project, ExamRequest(), "ann")
 
 
-@pytest.fixture(scope="module")
-def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with looking_at(tmp_path_factory.mktemp("sat"), put_sat) as project:
-        yield project
+looked_at = shown_project(put_sat)
 
 
 def test_examinee_is_added_and_sits_exam_after_empty_state(project: Project) -> None:
@@ -164,22 +158,19 @@ def test_planting_bad_items_on_request_changes_no_drafts(shared: Project) -> Non
     assert numbers(note(app, "planted"))[:2] == [ITEMS, 4] and not bank.list_drafts(shared, "ann")
 
 
-@pytest.fixture
-def writer() -> Iterator[EndpointServer]:
-    """A model that writes an item about each passage except the one about jar number 3."""
+def item_or_refusal(seen: Seen) -> Reply:
+    """Write an item about each passage except the one about jar number 3."""
+    jar = re.search(r"Jar number (\d+)", seen.prompt)
+    assert jar is not None
+    if jar[1] == "3":
+        return chat("I would rather not.")
+    question = f"Which of these metals is it that they kept in the jar with the number {jar[1]}?"
+    choices = [f"{metal} {jar[1]}" for metal in ("tin", "zinc", "gold", "lead")]
+    written = {"question": question, "choices": choices, "correct_answer": choices[1], "explanation": ""}
+    return chat(json.dumps(written))
 
-    def answer(seen: Seen) -> Reply:
-        jar = re.search(r"Jar number (\d+)", seen.prompt)
-        assert jar is not None
-        if jar[1] == "3":
-            return chat("I would rather not.")
-        question = f"Which of these metals is it that they kept in the jar with the number {jar[1]}?"
-        choices = [f"{metal} {jar[1]}" for metal in ("tin", "zinc", "gold", "lead")]
-        written = {"question": question, "choices": choices, "correct_answer": choices[1], "explanation": ""}
-        return chat(json.dumps(written))
 
-    with EndpointServer(answer) as server:
-        yield server
+writer = answering(item_or_refusal)
 
 
 def test_generated_items_are_proposed_with_choices_and_key(project: Project, writer: EndpointServer) -> None:

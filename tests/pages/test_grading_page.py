@@ -63,7 +63,6 @@ from tests.made.screens import (
     enter,
     keyed,
     links,
-    looking_at,
     metric,
     named,
     note,
@@ -71,6 +70,7 @@ from tests.made.screens import (
     page_links,
     press,
     said,
+    shown_project,
     shows,
     sound,
     visit,
@@ -96,11 +96,7 @@ def put_asked(project: Project) -> None:
     fill(project, QUESTIONS, {}, RUNS)
 
 
-@pytest.fixture(scope="module")
-def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same project, shared by all tests that do not change it."""
-    with looking_at(tmp_path_factory.mktemp("asked"), put_asked) as project:
-        yield project
+looked_at = shown_project(put_asked)
 
 
 def test_drift_of_endpoint_grader_is_flagged_on_leaderboard(project: Project) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -30,12 +29,12 @@ from tests.made.screens import (
     errors,
     holds,
     html,
-    looking_at,
     metric,
     note,
     numbers,
     plain_texts,
     rows,
+    shown_project,
     shows,
     tell,
     visit,
@@ -56,10 +55,7 @@ def three_systems(project: Project) -> None:
     judge(project, {pair: 0 for pair in JUDGED}, MARKUP)
 
 
-@pytest.fixture(scope="module")
-def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with looking_at(tmp_path_factory.mktemp("shared"), three_systems) as project:
-        yield project
+looked_at = shown_project(three_systems)
 
 
 def table(app: AppTest) -> dict[str, Any]:

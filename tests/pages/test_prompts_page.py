@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,11 +23,11 @@ from tests.made.screens import (
     check_refused,
     choose,
     drawn_grade,
-    looking_at,
     named,
     numbers,
     plain_texts,
     press,
+    shown_project,
     shows,
     sound,
     visit,
@@ -49,10 +48,7 @@ def put_questions(project: Project) -> None:
 asked = filled_project(put_questions)
 
 
-@pytest.fixture(scope="module")
-def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with looking_at(tmp_path_factory.mktemp("shown"), put_questions) as project:
-        yield project
+looked_at = shown_project(put_questions)
 
 
 def opened(name: str) -> AppTest:
@@ -73,8 +69,7 @@ class TestReading:
         app = visit("prompts")
         listed = {button.key.removeprefix("open ") for button in app.button if str(button.key).startswith("open ")}
         assert listed == set(built_in_prompts())
-        app.button("open Thomas").click()
-        sound(app.run())
+        press(app, "open Thomas")
         assert app.query_params["prompt"] in ("Thomas", ["Thomas"])
         assert codes(app)[0] == built_in_prompts()["Thomas"].template
         app = opened("gone")

@@ -6,13 +6,11 @@ import io
 import itertools
 import re
 import zipfile
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank, labels
@@ -27,7 +25,6 @@ from tests.made.screens import (
     downloads,
     holds,
     html,
-    looking_at,
     metric,
     named,
     note,
@@ -36,6 +33,7 @@ from tests.made.screens import (
     plain_texts,
     press,
     said,
+    shown_project,
     shows,
     sound,
     tell,
@@ -76,10 +74,7 @@ small = filled_project(put_one_version)
 edited = filled_project(put_two_versions)
 
 
-@pytest.fixture(scope="module")
-def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with looking_at(tmp_path_factory.mktemp("shown"), put_two_versions) as project:
-        yield project
+looked_at = shown_project(put_two_versions)
 
 
 def linked(app: AppTest) -> list[tuple[str, str]]:

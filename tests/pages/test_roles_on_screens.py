@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -48,13 +48,13 @@ from tests.made.screens import (
     holds,
     keyed,
     links,
-    looking_at,
     named,
     note,
     numbers,
     plain_texts,
     press,
     put_small,
+    shown_project,
     shows,
     sound,
     tell,
@@ -72,10 +72,7 @@ def put(project: Project) -> None:
     set_member(project, "olga@x.org", "organizer", "shell", name="Olga O.")
 
 
-@pytest.fixture(scope="module")
-def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with looking_at(tmp_path_factory.mktemp("roles"), put) as project:
-        yield project
+looked_at = shown_project(put)
 
 
 @pytest.fixture
@@ -204,11 +201,9 @@ def test_people_screen_changes_and_removes_people(project: Project, log_in: Call
     role.set_value("assessor")
     sound(app.run())
     assert project.members()["vera@x.org"].role == "assessor"
-    app.button("remove olga@x.org").click()
-    sound(app.run())
+    press(app, "remove olga@x.org")
     check_refused(app, "last-organizer", "Olga O.")
-    app.button("remove vera@x.org").click()
-    sound(app.run())
+    press(app, "remove vera@x.org")
     assert "vera@x.org" not in project.members()
 
 
@@ -292,12 +287,10 @@ def test_differing_judgments_are_adjudicated(project: Project, log_in: Callable[
     log_in("olga")
     app = visit("adjudication")
     assert shows(app, "given-values", "asta", 1, "bo", 3)
-    app.button("decide 2").click()
-    sound(app.run())
+    press(app, "decide 2")
     check_refused(app, "not-saved", 2, "p1")
     named(app.text_input, "reason").set_value("by the guidelines")
-    app.button("decide 2").click()
-    sound(app.run())
+    press(app, "decide 2")
     assert source_judgments(project, ADJUDICATED) == {"q1": {"p1": 2}}
     assert shows(app, "nothing-listed")
 
@@ -422,8 +415,7 @@ def test_next_case_opens_after_a_decision(project: Project) -> None:
     for here, there in (("p2", "p3"), ("p3", "p1")):
         assert holds(app, "deciding")["chosen"][1] == here
         give_reason(app, "by the guidelines")
-        app.button("decide 2").click()
-        sound(app.run())
+        press(app, "decide 2")
         assert holds(app, "deciding")["chosen"][1] == there
         assert holds(app, "place")["values"]["passage"] == there
 
@@ -432,8 +424,7 @@ def test_decision_from_another_tab_is_not_replaced(differing: Project) -> None:
     tabs = [visit("adjudication"), visit("adjudication")]
     for value, app in enumerate(tabs, 2):
         give_reason(app, f"reason {value}")
-        app.button(f"decide {value}").click()
-        sound(app.run())
+        press(app, f"decide {value}")
     assert not tabs[0].error
     check_refused(tabs[1], "not-saved", 3, "p1", "reason 2")
     assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
@@ -513,8 +504,7 @@ def test_people_screen_shows_progress_and_ends_double_assignments(project: Proje
     # For each query, the screen shows how many passages each person has judged.
     assert re.search(r"\basta\b\D*1\D+2\b\D*\bbo\b\D*0\D+2\b", words)
     assert re.search(r"\basta\b\D*1\D+3\b", words)
-    app.button(f"end {number} now").click()
-    sound(app.run())
+    press(app, f"end {number} now")
     assert [one.query_id for one in open_double_assignments(project)] == ["q2"]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -21,7 +20,7 @@ from exam_workbench.labels import Policy
 from exam_workbench.records._activity_sentences import action_sentence
 from exam_workbench.store import Project, log_action
 from exam_workbench.types import Question
-from tests.made.projects import fill, filled_project, grade, made_project
+from tests.made.projects import fill, filled_project, grade, made_project, module_project, reimported
 from tests.made.refusals import check_error, coded, failed, mentions, refusal
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
@@ -37,12 +36,8 @@ def be_busy(project: Project) -> None:
     exchange.publish_qrels(project, Policy(), "bob", note="for the meeting")
 
 
-@pytest.fixture(scope="module")
-def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A project with actions of three people; tests must not change it."""
-    project = made_project(tmp_path_factory.mktemp("busy") / "busy.duckdb", be_busy)
-    yield project
-    project.close()
+busy = module_project(be_busy)
+"""A project with actions of three people; tests must not change it."""
 
 
 def said(project: Project, **sought: object) -> list[str]:
@@ -353,7 +348,7 @@ def test_cut_line_is_noted_and_json_needs_no_line_end(project: Project) -> None:
     assert dict(facts(project)["texts"]) == {"p1": "text one", "p2": "text two"}
 
 
-def test_replaced_contents_are_exported_and_publications_reproduce(full: Project, tmp_path: Path) -> None:
+def test_replaced_contents_are_exported_and_publications_reproduce(full: Project) -> None:
     bank.save_version(full, [Question("a", "q1", "A?")], "", "ann")
     grade(full, {("A?", "p1"): 3, ("A?", "p2"): 1})
     before = facts(full)
@@ -361,8 +356,7 @@ def test_replaced_contents_are_exported_and_publications_reproduce(full: Project
     for kind in ("qrels", "runs", "queries"):
         take(full, kind, OTHER[kind][0], replace=True)
     assert exchange.reproduce_qrels(full, published.manifest, "ann") == published.qrels_bytes
-    exchange.export_project(full, tmp_path / "out", "ann")
-    copy = exchange.import_project(tmp_path / "out", tmp_path / "copy.duckdb")
+    copy = reimported(full)
     for act in [act for act in records.list_actions(copy).acts if act.replaced]:
         records.bring_back(copy, act.key, "ann")
     assert facts(copy) == before

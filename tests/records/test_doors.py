@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +31,7 @@ from exam_workbench.types import (
     Question,
     Ranked,
 )
-from tests.made.projects import commit, copy_of, fill, filled_project, new_project
+from tests.made.projects import commit, fill, filled_project, module_project, new_project
 from tests.made.refusals import coded, refusal
 
 DIRTY = "Which \x1fis\x00 it?\x1b\r\nSay \ud83dthe letter."
@@ -48,10 +47,8 @@ def put_question(project: Project) -> None:
 project = filled_project(put_question)
 
 
-@pytest.fixture(scope="module")
-def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """The same project, shared by tests that must not change it."""
-    yield from copy_of(put_question, tmp_path_factory.mktemp("unchanged"))
+unchanged = module_project(put_question)
+"""The same project, shared by tests that must not change it."""
 
 
 class Recorder:

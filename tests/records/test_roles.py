@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from exam_workbench.jobs import find_jobs, trial_control
 from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.store import ACTS, ROLES, ActName, Member, Project, back_up_project
 from exam_workbench.types import Question
-from tests.made.projects import SPEC, fill, judge, made_project
+from tests.made.projects import SPEC, fill, judge, module_project
 from tests.made.refusals import refusal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,11 +51,7 @@ def make(project: Project) -> None:
     records.assign_double(project, "q2", "olga", ["zoe"], adjudicator="asta")
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    found = made_project(tmp_path_factory.mktemp("roles") / "roles.duckdb", make)
-    yield found
-    found.close()
+project = module_project(make)
 
 
 def as_(project: Project, name: str) -> Project:

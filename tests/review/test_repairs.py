@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import blake2b
 
@@ -21,7 +20,7 @@ from exam_workbench.measures._means_and_tests import HELD_OUT, level_of_test, re
 from exam_workbench.review import count_held_out, repair_question, suggest_rewordings
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.endpoint_calls import key
+from tests.made.endpoint_calls import answering, key
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, rate
 from tests.made.projects import fill, judge
 from tests.made.refusals import refusal
@@ -41,10 +40,7 @@ def answers(seen: Seen) -> Reply:
     return rate(seen, right if "exactly" in seen.prompt or digit(seen.prompt) > 2 else 5 - right)
 
 
-@pytest.fixture
-def server() -> Iterator[EndpointServer]:
-    with EndpointServer(answers) as started:
-        yield started
+server = answering(answers)
 
 
 @pytest.fixture
