@@ -9,7 +9,11 @@ from pathlib import Path
 
 PAGES = Path(__file__).with_name("pages")
 BY_WORDS = ("get_by_text", "get_by_label", "get_by_placeholder", "get_by_title", "get_by_alt_text")
-BY_KEY = ("press", "choose", "enter", "named", "metric", "keyed", "button", "field")
+BY_KEY = ("named", "keyed", "button", "field")
+SCREEN = ("press", "choose", "enter", "metric_of", "note", "shows")
+"""Methods of a screen that take a key first."""
+LABEL = re.compile(r"'(?!(Enter|Escape|Tab|Space|Home|End|Arrow\w+|Page\w+|(Alt|Control|Shift)\+.+)')[A-Z]")
+"""A label, unlike the name of a key of the keyboard."""
 SHOWN = re.compile(r"\bsaid\(|\bwords\(|as_text\(|\.label\b|\.(error|warning|info|success|toast|caption|markdown)\b")
 SENTENCE = re.compile(r"[A-Za-z’']+[,:]? [a-z]{2,}|^[A-Z][a-z]+\b")
 LEFT: dict[str, int] = {
@@ -36,7 +40,8 @@ def places(module: ast.Module) -> Iterator[int]:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             named = next((word.value for word in node.keywords if word.arg == "name"), None)
             by_words = name in BY_WORDS and english(node.args[0])
-            by_label = name in BY_KEY and len(node.args) > 1 and re.match(r"'[A-Z]", ast.unparse(node.args[1]))
+            keys = node.args[:1] if name in SCREEN else node.args[1:2] if name in BY_KEY else []
+            by_label = any(LABEL.match(ast.unparse(key)) for key in keys)
             if by_words or by_label or (name == "get_by_role" and english(named)):
                 yield node.lineno
         elif isinstance(node, ast.Assert) and SHOWN.search(ast.unparse(node.test)) and english(node.test):

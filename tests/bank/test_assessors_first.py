@@ -8,7 +8,7 @@ from exam_workbench import bank
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill
-from tests.made.screens import served, shows, visit
+from tests.made.screens import served, visit
 from tests.made.shell import ShellOn, printed
 
 __all__ = ["served"]
@@ -43,10 +43,10 @@ def test_screen_hides_suggestions_until_own_question(project: Project) -> None:
     put(project)
     bank.set_assessors_first(project, True, "olga")
     app = visit("question_bank", query="q1")
-    assert shows(app, "own-first") and "suggest questions" not in [button.key for button in app.button]
+    assert app.shows("own-first") and "suggest questions" not in [button.key for button in app.button]
     bank.put_draft(project, "ann", bank.new_question("q1", "What else of q1?"))
     app = visit("question_bank", query="q1")
-    assert not shows(app, "own-first") and "suggest questions" in [button.key for button in app.button]
+    assert not app.shows("own-first") and "suggest questions" in [button.key for button in app.button]
     app.toggle(key="assessors first True").set_value(False).run()
     assert not bank.assessors_first(project)
 

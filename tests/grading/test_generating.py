@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
 from exam_workbench.bank._proposals import proposal_origin
@@ -33,7 +32,7 @@ from tests.made.drafters import Model, start_drafters
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status, too_many
 from tests.made.projects import commit, filled_project, grade, judge
 from tests.made.refusals import mentions, refusal
-from tests.made.screens import errors, holds, keyed, named, note, numbers, press, rows, served, shows, sound, visit
+from tests.made.screens import Screen, keyed, named, numbers, served, visit
 from tests.made.shell import Run, printed
 from tests.made.tiny_models import build_untrained
 
@@ -551,24 +550,24 @@ def test_commands_draft_answer_keys_and_report_failures(exam: Run) -> None:
 
 
 @pytest.fixture
-def screen(sea: Project) -> Callable[[], AppTest]:
+def screen(sea: Project) -> Callable[[], Screen]:
     """The question bank at the query birds, as ann sees it."""
     sea.close()
     return lambda: visit("question_bank", query="birds")
 
 
-def said(app: AppTest) -> str:
+def said(app: Screen) -> str:
     kinds = ("markdown", "text", "caption", "error", "toast")
     plain = "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
     return re.sub(r"\\(.)", r"\1", plain)
 
 
-def asked_on_screen(app: AppTest, url: str) -> AppTest:
+def asked_on_screen(app: Screen, url: str) -> Screen:
     """Open the dialog, point it to an endpoint and ask."""
 
-    def drawn() -> AppTest:
+    def drawn() -> Screen:
         # The harness draws whole screens only, so the dialog stays open only if its button is pressed each time.
-        return press(app, "suggest questions")
+        return app.press("suggest questions")
 
     named(drawn().button_group, "where").set_value("openai")
     drawn()
@@ -579,40 +578,40 @@ def asked_on_screen(app: AppTest, url: str) -> AppTest:
     return drawn()
 
 
-def waiting(app: AppTest) -> int:
+def waiting(app: Screen) -> int:
     """Return the number of proposals on the screen."""
     return int(numbers(named(app.get("button_group"), "more").options[0])[0])
 
 
-def test_screen_suggests_rewords_accepts_and_rejects_proposals(screen: Callable[[], AppTest]) -> None:
+def test_screen_suggests_rewords_accepts_and_rejects_proposals(screen: Callable[[], Screen]) -> None:
     app = screen()
-    assert waiting(app) == 0 and shows(app, "no-proposals")
+    assert waiting(app) == 0 and app.shows("no-proposals")
     with EndpointServer(lambda seen: questions("Which birds?", "When <b>x</b>?", "Why?")) as server:
         asked_on_screen(app, server.url)
-    assert waiting(app) == 3 and numbers(note(app, "suggested")) == [3]
+    assert waiting(app) == 3 and numbers(app.note("suggested")) == [3]
     assert "writer-1 · questions-by-query · 20" in said(app)
     (box,) = [one for one in app.text_area if one.value == "Which birds?"]
     box.set_value("Which birds fly at night?")
-    sound(app.run())
+    app.run()
     assert re.search(r"\bann\b.*: Which birds\?", said(app))
     (box,) = [one for one in app.text_area if one.value == "Which birds fly at night?"]
     box.set_value(" ")
-    sound(app.run())
-    assert shows(app, "not-reworded")
+    app.run()
+    assert app.shows("not-reworded")
     boxes = keyed(app.checkbox, "choose proposal")
     boxes[0].check()
-    sound(app.run())
-    press(app, "accept proposals")
-    assert waiting(app) == 2 and holds(app, "bank")["unsaved"] == 1
-    assert "Which birds fly at night?" in [row["text"] for row in rows(app)]
-    press(app, "select all")
-    press(app, "reject proposals")
+    app.run()
+    app.press("accept proposals")
+    assert waiting(app) == 2 and app.holds("bank")["unsaved"] == 1
+    assert "Which birds fly at night?" in [row["text"] for row in app.rows()]
+    app.press("select all")
+    app.press("reject proposals")
     assert waiting(app) == 0 and re.search(r"^rejected\b.*\bann\b", said(app), re.MULTILINE)
     # Errors are reported, too.
     with EndpointServer(lambda seen: chat("Birds are wonderful.")) as server:
         asked_on_screen(app, server.url)
-    assert shows(app, "suggested", "birds")
+    assert app.shows("suggested", "birds")
     assert "Birds are wonderful." in said(app)
     with EndpointServer(lambda seen: status(401)) as server:
         asked_on_screen(app, server.url)
-    assert errors(app) == ["key-required"]
+    assert app.errors() == ["key-required"]

@@ -134,18 +134,185 @@ def shared(looked_at: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proj
     assert database.version() == before, "other tests read this project: change a project of your own"
 
 
-def visit(name: str, **query: str | list[str]) -> AppTest:
+class Screen(AppTest):
+    """A screen of the app, or another script, whose runs must raise nothing."""
+
+    def __init__(self, script: Path = APP) -> None:
+        super().__init__(script, default_timeout=DEADLINE)
+
+    def _run(self, *given: Any, **more: Any) -> Screen:
+        super()._run(*given, **more)
+        assert not self.exception, [element.message for element in self.exception]
+        return self
+
+    def said(self) -> str:
+        """Return all texts of a screen."""
+        kinds = ("title", "subheader", "markdown", "text", "caption", "info", "success", "warning", "error", "toast")
+        return "\n".join(str(element.value) for kind in kinds for element in getattr(self, kind))
+
+    def plain_texts(self) -> str:
+        """Return all texts of a screen, as people read them."""
+        return self.said().replace("\\", "")
+
+    def markup(self) -> str:
+        """Return all HTML of a screen without its styles."""
+        bodies = "\n".join(str(element.proto.body) for element in self.get("html"))
+        return re.sub(r"<style>.*?</style>", "", bodies, flags=re.DOTALL)
+
+    def downloads(self) -> list[str]:
+        return [str(element.key) for element in self.get("download_button")]
+
+    def boxes(self) -> dict[str, Block]:
+        """Return the containers of a screen by their keys."""
+        nodes = (node for part in self._tree.children.values() for node in part)
+        return {str(node.key): node for node in nodes if isinstance(node, Block) and node.key}
+
+    def note(self, key: str) -> str:
+        """Return the rendered text of the containers whose key is or starts with `key`; empty without one."""
+        inside = [box for name, box in self.boxes().items() if re.match(rf"{re.escape(key)}(?![^ -])", name)]
+        found = [node for box in inside for node in box if not isinstance(node, Block)]
+        texts = (getattr(node, "value", None) or getattr(node.proto, "body", "") for node in found)
+        return re.sub(r"\\(.)", r"\1", "\n".join(str(text) for text in texts))
+
+    def shows(self, key: str, *values: object) -> bool:
+        """Return whether the container of a key has text that contains each value as a whole word or number."""
+        text = self.note(key)
+        return bool(text) and all(mentions(text, str(value)) for value in values)
+
+    def errors(self) -> list[str]:
+        """Return the codes of the errors on a screen, in their order."""
+        return [key.split()[1] for key in self.boxes() if key.startswith("error ")]
+
+    def check_refused(self, code: str, *values: object) -> None:
+        """Check that a screen shows exactly one error, with a code and each value as a whole word or number."""
+        assert self.errors() == [code], [(key, self.note(key)) for key in self.boxes() if key.startswith("error ")]
+        (key,) = (key for key in self.boxes() if key.startswith("error "))
+        assert self.shows(key, *values), (self.note(key), values)
+
+    def component(self, key: str) -> Any:
+        """Return the message that a screen sent to the browser for one of our components."""
+        return next(part.proto for part in self.get("bidi_component") if part.proto.id.endswith(f"-{key}"))
+
+    def holds(self, key: str) -> Any:
+        return json.loads(self.component(key).json)
+
+    def tell(self, key: str, name: str, value: object = True) -> Screen:
+        """Report an event of a component, as `setTriggerValue` does in the browser."""
+        events = [{"event": name, "value": value}]
+        trigger = main._make_trigger_id(self.component(key).id, "events")
+        return self._report(trigger, json_trigger_value=json.dumps(events))
+
+    def act(self, key: str, *acts: dict[str, object]) -> Screen:
+        """Send actions of a desk, with numbers that follow those of its earlier ones."""
+        taken = self.holds(key)["taken"]
+        return self.tell(key, "acts", [{"id": taken + at, **one} for at, one in enumerate(acts, 1)])
+
+    def leave(self, key: str, **values: object) -> Screen:
+        """Set the state of a component, as `setStateValue` does in the browser."""
+        return self._report(self.component(key).id, json_value=json.dumps(values))
+
+    def in_bank(self, *acts: dict[str, object]) -> Screen:
+        """Report changes in the question bank, as `channel.js` does in the browser."""
+        here = self.holds("bank")
+        place = {"window": here["window"], "project": here["project"], "author": here["author"]}
+        return self.leave("bank", acts=[{"n": here["done"] + at, **place, **act} for at, act in enumerate(acts, 1)])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the questions of the open query in the question bank, in their order."""
+        found: list[dict[str, Any]] = self.holds("questions")["rows"]
+        return found
+
+    def texts(self) -> list[str]:
+        return [row["text"] for row in self.rows()]
+
+    def edited(self, text: str | None, /, **fields: object) -> dict[str, object]:
+        """Return the browser's report of typing into the question that has this text."""
+        ((field, value),) = fields.items()
+        row = next(row for row in self.rows() if row["text"] == text)
+        return {"act": "edit", "id": row["id"], "field": field, "value": value, "base": row[field]}
+
+    def edit(self, text: str | None, /, **fields: object) -> Screen:
+        """Return the screen after fields of the question with this text were edited."""
+        return self.in_bank(*(self.edited(text, **{field: value}) for field, value in fields.items()))
+
+    def _report(self, widget: str, **values: str) -> Screen:
+        states = self._tree.get_widget_states()
+        states.widgets.add(id=widget, **values)
+        return self._run(states)
+
+    def page_links(self) -> list[Any]:
+        """Return the links of a screen, without those of the tabs and of the readiness line."""
+        frame = {id(node) for key in ("tabs", "readiness") for node in self.boxes().get(key, ())}
+        return [element.proto for element in self.main.get("page_link") if id(element) not in frame]
+
+    def links(self) -> list[str]:
+        return [link.page for link in self.page_links()]
+
+    def press(self, key: str) -> Screen:
+        named(self.button, key).click()
+        return self.run()
+
+    def metric_of(self, key: str) -> str:
+        """Return the value of the metric in the container of a key, or whose label starts with it."""
+        box = self.boxes().get(key)
+        found = [] if box is None else [node for node in box if node.type == "metric"]
+        return str(found[0].value if found else named(self.metric, key).value)
+
+    def choose(self, key: str, value: object) -> Screen:
+        """Set a widget; choose an option by its name on the screen or by its value."""
+        return self.enter(key, value).run()
+
+    def enter(self, key: str, value: object) -> Screen:
+        """Set a widget as `choose` does, without drawing the screen again."""
+        ones, several = (
+            [*self.selectbox, *self.number_input, *self.checkbox, *self.text_input],
+            self.get("button_group"),
+        )
+        box = named([*ones, *self.toggle, *self.multiselect, *several], key)
+        if box.type == "selectbox" and str(value) in box.options:
+            box.select_index(box.options.index(str(value)))
+        else:
+            box.set_value(value)
+        return self
+
+    def charts(self) -> list[dict[str, Any]]:
+        """Return the charts of a screen, after validation against Vega-Lite's schema."""
+        found = [json.loads(element.proto.spec) for element in self.get("vega_lite_chart")]
+        for chart in found:
+            altair.LayerChart.validate(chart)
+        return found
+
+    def board(self) -> Any:
+        """Return the leaderboard as a table by run; official scores have `Official` in front of their names."""
+        held = self.holds("systems")["board"]
+        names = {"Rank": "rank", "Score": "score", "± error": "error"}
+        rows = [
+            {"Run": system["run"]}
+            | {name: system[field] for name, field in names.items()}
+            | (
+                {f"Official {name}": (system["official"] or {}).get(field) for name, field in names.items()}
+                if held["official"]
+                else {}
+            )
+            for system in held["systems"]
+        ]
+        found = pandas.DataFrame(rows).set_index("Run")
+        for column in held["columns"]:
+            found[column["title"]] = column["values"]
+        return found
+
+    def drawn_grade(self) -> str:
+        """Return the HTML of the grade of a question that a person asked; empty without one."""
+        bodies = [str(element.proto.body) for element in self.get("html")]
+        return next((body.split('class="ew-grade">')[1] for body in bodies if 'class="ew-grade">' in body), "")
+
+
+def visit(name: str, **query: str | list[str]) -> Screen:
     """Return a screen as opened by a link; write the hyphen of a parameter as an underscore."""
-    app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
+    app = Screen()
     for key, value in query.items():
         app.query_params[key.replace("_", "-")] = value
-    return sound(app.switch_page(f"pages/{name}.py").run())
-
-
-def sound(app: AppTest) -> AppTest:
-    """Return the same screen after a check that it raised nothing."""
-    assert not app.exception, [element.message for element in app.exception]
-    return app
+    return app.switch_page(f"pages/{name}.py").run()
 
 
 QUESTIONS = [
@@ -204,127 +371,9 @@ def put_small(project: Project) -> None:
 looked_at = shown_project(put_small)
 
 
-def said(app: AppTest) -> str:
-    """Return all texts of a screen."""
-    kinds = ("title", "subheader", "markdown", "text", "caption", "info", "success", "warning", "error", "toast")
-    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
-
-
-def plain_texts(app: AppTest) -> str:
-    """Return all texts of a screen, as people read them."""
-    return said(app).replace("\\", "")
-
-
-def html(app: AppTest) -> str:
-    """Return all HTML of a screen without its styles."""
-    bodies = "\n".join(str(element.proto.body) for element in app.get("html"))
-    return re.sub(r"<style>.*?</style>", "", bodies, flags=re.DOTALL)
-
-
-def downloads(app: AppTest) -> list[str]:
-    return [str(element.key) for element in app.get("download_button")]
-
-
-def boxes(app: AppTest) -> dict[str, Block]:
-    """Return the containers of a screen by their keys."""
-    nodes = (node for part in app._tree.children.values() for node in part)
-    return {str(node.key): node for node in nodes if isinstance(node, Block) and node.key}
-
-
-def note(app: AppTest, key: str) -> str:
-    """Return the rendered text of the containers whose key is or starts with `key`; empty without one."""
-    inside = [box for name, box in boxes(app).items() if re.match(rf"{re.escape(key)}(?![^ -])", name)]
-    found = [node for box in inside for node in box if not isinstance(node, Block)]
-    texts = (getattr(node, "value", None) or getattr(node.proto, "body", "") for node in found)
-    return re.sub(r"\\(.)", r"\1", "\n".join(str(text) for text in texts))
-
-
-def shows(app: AppTest, key: str, *values: object) -> bool:
-    """Return whether the container of a key has text that contains each value as a whole word or number."""
-    text = note(app, key)
-    return bool(text) and all(mentions(text, str(value)) for value in values)
-
-
 def numbers(text: str) -> list[float]:
     """Return the numbers of a text in their order, without signs."""
     return [float(found.replace(",", "")) for found in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)]
-
-
-def errors(app: AppTest) -> list[str]:
-    """Return the codes of the errors on a screen, in their order."""
-    return [key.split()[1] for key in boxes(app) if key.startswith("error ")]
-
-
-def check_refused(app: AppTest, code: str, *values: object) -> None:
-    """Check that a screen shows exactly one error, with a code and each value as a whole word or number."""
-    assert errors(app) == [code], [(key, note(app, key)) for key in boxes(app) if key.startswith("error ")]
-    (key,) = (key for key in boxes(app) if key.startswith("error "))
-    assert shows(app, key, *values), (note(app, key), values)
-
-
-def component(app: AppTest, key: str) -> Any:
-    """Return the message that a screen sent to the browser for one of our components."""
-    return next(part.proto for part in app.get("bidi_component") if part.proto.id.endswith(f"-{key}"))
-
-
-def holds(app: AppTest, key: str) -> Any:
-    return json.loads(component(app, key).json)
-
-
-def tell(app: AppTest, key: str, name: str, value: object = True) -> AppTest:
-    """Report an event of a component, as `setTriggerValue` does in the browser."""
-    events = [{"event": name, "value": value}]
-    return _report(app, main._make_trigger_id(component(app, key).id, "events"), json_trigger_value=json.dumps(events))
-
-
-def leave(app: AppTest, key: str, **values: object) -> AppTest:
-    """Set the state of a component, as `setStateValue` does in the browser."""
-    return _report(app, component(app, key).id, json_value=json.dumps(values))
-
-
-def in_bank(app: AppTest, *acts: dict[str, object]) -> AppTest:
-    """Report changes in the question bank, as `channel.js` does in the browser."""
-    here = holds(app, "bank")
-    place = {"window": here["window"], "project": here["project"], "author": here["author"]}
-    return leave(app, "bank", acts=[{"n": here["done"] + at, **place, **act} for at, act in enumerate(acts, 1)])
-
-
-def rows(app: AppTest) -> list[dict[str, Any]]:
-    """Return the questions of the open query in the question bank, in their order."""
-    found: list[dict[str, Any]] = holds(app, "questions")["rows"]
-    return found
-
-
-def texts(app: AppTest) -> list[str]:
-    return [row["text"] for row in rows(app)]
-
-
-def edited(app: AppTest, text: str | None, /, **fields: object) -> dict[str, object]:
-    """Return the browser's report of typing into the question that has this text."""
-    ((field, value),) = fields.items()
-    row = next(row for row in rows(app) if row["text"] == text)
-    return {"act": "edit", "id": row["id"], "field": field, "value": value, "base": row[field]}
-
-
-def edit(app: AppTest, text: str | None, /, **fields: object) -> AppTest:
-    """Return the app after fields of the question with this text were edited."""
-    return in_bank(app, *(edited(app, text, **{field: value}) for field, value in fields.items()))
-
-
-def _report(app: AppTest, widget: str, **values: str) -> AppTest:
-    states = app._tree.get_widget_states()
-    states.widgets.add(id=widget, **values)
-    return sound(app._run(states))
-
-
-def page_links(app: AppTest) -> list[Any]:
-    """Return the links of a screen, without those of the tabs and of the readiness line."""
-    frame = {id(node) for key in ("tabs", "readiness") for node in boxes(app).get(key, ())}
-    return [element.proto for element in app.main.get("page_link") if id(element) not in frame]
-
-
-def links(app: AppTest) -> list[str]:
-    return [link.page for link in page_links(app)]
 
 
 def keyed(elements: Any, key: str) -> list[Any]:
@@ -347,68 +396,7 @@ def named(elements: Any, key: str) -> Any:
     return found[0]
 
 
-def press(app: AppTest, key: str) -> AppTest:
-    named(app.button, key).click()
-    return sound(app.run())
-
-
-def metric(app: AppTest, key: str) -> str:
-    """Return the value of the metric in the container of a key, or whose label starts with it."""
-    box = boxes(app).get(key)
-    found = [] if box is None else [node for node in box if node.type == "metric"]
-    return str(found[0].value if found else named(app.metric, key).value)
-
-
-def choose(app: AppTest, key: str, value: object) -> AppTest:
-    """Set a widget; choose an option by its name on the screen or by its value."""
-    return sound(enter(app, key, value).run())
-
-
-def enter(app: AppTest, key: str, value: object) -> AppTest:
-    """Set a widget as `choose` does, without drawing the screen again."""
-    box = named([*app.selectbox, *app.number_input, *app.checkbox, *app.text_input], key)
-    if box.type == "selectbox" and str(value) in box.options:
-        box.select_index(box.options.index(str(value)))
-    else:
-        box.set_value(value)
-    return app
-
-
-def charts(app: AppTest) -> list[dict[str, Any]]:
-    """Return the charts of a screen, after validation against Vega-Lite's schema."""
-    found = [json.loads(element.proto.spec) for element in app.get("vega_lite_chart")]
-    for chart in found:
-        altair.LayerChart.validate(chart)
-    return found
-
-
-def board(app: AppTest) -> Any:
-    """Return the leaderboard as a table by run; official scores have `Official` in front of their names."""
-    held = holds(app, "systems")["board"]
-    names = {"Rank": "rank", "Score": "score", "± error": "error"}
-    rows = [
-        {"Run": system["run"]}
-        | {name: system[field] for name, field in names.items()}
-        | (
-            {f"Official {name}": (system["official"] or {}).get(field) for name, field in names.items()}
-            if held["official"]
-            else {}
-        )
-        for system in held["systems"]
-    ]
-    found = pandas.DataFrame(rows).set_index("Run")
-    for column in held["columns"]:
-        found[column["title"]] = column["values"]
-    return found
-
-
 def as_text(markdown: str) -> str:
     """Return the displayed text of escaped Markdown; fail if any of it would be rendered."""
     assert not re.search(r"(?<!\\)(?:\\\\)*[<>*$:`\[\]#_]", markdown), markdown
     return re.sub(r"\\(.)", r"\1", markdown)
-
-
-def drawn_grade(app: AppTest) -> str:
-    """Return the HTML of the grade of a question that a person asked; empty without one."""
-    bodies = [str(element.proto.body) for element in app.get("html")]
-    return next((body.split('class="ew-grade">')[1] for body in bodies if 'class="ew-grade">' in body), "")

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench.answers import (
     RetEvalChoices,
@@ -25,21 +24,7 @@ from exam_workbench.store import Project
 from tests.answers.made import collection
 from tests.made.answered import TOLD, put_answered, put_answers, put_verdicts
 from tests.made.refusals import mentions
-from tests.made.screens import (
-    charts,
-    check_refused,
-    holds,
-    metric,
-    named,
-    note,
-    numbers,
-    press,
-    shown_project,
-    shows,
-    sound,
-    tell,
-    visit,
-)
+from tests.made.screens import Screen, named, numbers, shown_project, visit
 
 CASE_A, CASE_C = "2|one|a", "2|one|c"
 _numbers = itertools.count(1)
@@ -56,31 +41,31 @@ def put(project: Project) -> None:
 looked_at = shown_project(put)
 
 
-def do(app: AppTest, what: str, key: str = "answer-cases", **more: Any) -> AppTest:
-    return tell(app, key, "acts", [{"id": next(_numbers), "do": what, **more}])
+def do(app: Screen, what: str, key: str = "answer-cases", **more: Any) -> Screen:
+    return app.tell(key, "acts", [{"id": next(_numbers), "do": what, **more}])
 
 
 def test_answers_are_generated_without_model_and_fill_table(project: Project) -> None:
     for screen in "answers", "cases":
-        assert shows(visit(screen), "lacking")
+        assert visit(screen).shows("lacking")
     collection(project, TOLD, {"one": {name: one.top for name, one in TOLD.items()}})
-    assert shows(visit("cases"), "no-answers")
+    assert visit("cases").shows("no-answers")
     app = visit("answers")
-    assert shows(app, "no-answers") and shows(app, "free-of-charge")
-    to_ask = metric(app, "metric to generate")
-    press(app, "answers begin")
+    assert app.shows("no-answers") and app.shows("free-of-charge")
+    to_ask = app.metric_of("metric to generate")
+    app.press("answers begin")
     work = current_job(project, "answers")
     assert work is not None and work.wait(60) and work.progress.graded == int(to_ask)
-    blocks = holds(visit("answers"), "answers-grid")["blocks"]
+    blocks = visit("answers").holds("answers-grid")["blocks"]
     assert [block["k"] for block in blocks] == [1, 5, 10]
     app = visit("answers", view="Generate and compare")
-    assert shows(app, "all-answered")
+    assert app.shows("all-answered")
 
 
 def test_table_matches_evaluation_and_cells_list_queries(shared: Project) -> None:
     found = evaluate_answers(shared, RetEvalChoices(ks=(2,), judge="contains"))
     app = visit("answers")
-    (block,) = holds(app, "answers-grid")["blocks"]
+    (block,) = app.holds("answers-grid")["blocks"]
     shown = {row["run"]: row["cells"] for row in block["rows"]}
     for row in found.rows:
         reteval, gpteval, recall = (shown[row.run][at] for at in range(3))
@@ -88,17 +73,17 @@ def test_table_matches_evaluation_and_cells_list_queries(shared: Project) -> Non
         assert gpteval["mean"] == pytest.approx(row.gpteval and row.gpteval.mean)
         assert recall["mean"] == row.conventional.recall[0]
     assert not any(cell["best"] for cells in shown.values() for cell in cells), "three queries cannot separate the runs"
-    assert "1.000" in holds(app, "answers-grid")["ideal"]["says"]
+    assert "1.000" in app.holds("answers-grid")["ideal"]["says"]
     app = do(app, "open", "answers-grid", cell="2|one|LLM-retEval")
-    detail = holds(app, "answers-grid")["detail"]
+    detail = app.holds("answers-grid")["detail"]
     assert [row["value"] for row in detail["rows"]] == ["0", "1", "1"]
     assert "at=2%7Cone%7Cc" in detail["rows"][0]["href"]
     app = visit("answers", judge="f1", threshold="0.3", same="yes")
-    assert shows(app, "looking-at-answers", "Token F1", "0.30")
+    assert app.shows("looking-at-answers", "Token F1", "0.30")
     alone = visit("answers", judge="f1", threshold="0.3")
-    assert note(app, "looking-at-answers") != note(alone, "looking-at-answers")
+    assert app.note("looking-at-answers") != alone.note("looking-at-answers")
     # The link opens the query even if it is not a case, with the same answer check.
-    assert holds(visit("cases", at="2|one|n"), "answer-cases")["desks"]["2|one|n"]["answer"] == "Hamburg"
+    assert visit("cases", at="2|one|n").holds("answer-cases")["desks"]["2|one|n"]["answer"] == "Hamburg"
 
 
 def test_all_evaluations_and_correlations_are_listed(shared: Project) -> None:
@@ -107,13 +92,13 @@ def test_all_evaluations_and_correlations_are_listed(shared: Project) -> None:
     tables = choice_tables(evaluate_answers(shared, RetEvalChoices(ks=(2,), judge="contains")), 2)
     for choice in compare_evaluations(tables, "common").choices:
         assert choice.evaluation in words
-    assert "NIST: nDCG@10" in words and numbers(note(app, "compared-over"))[0] == 3
+    assert "NIST: nDCG@10" in words and numbers(app.note("compared-over"))[0] == 3
     correlations = visit("answers", view="Correlation").dataframe[0].value
     assert correlations[["Run", "k"]].values.tolist()[0] == ["one", 2]
 
 
 def test_all_listed_cases_are_loaded_with_their_content(shared: Project) -> None:
-    data = holds(visit("cases"), "answer-cases")
+    data = visit("cases").holds("answer-cases")
     assert [row["id"] for row in data["rows"]] == [CASE_A, CASE_C] and data["open"] == CASE_A
     assert set(data["desks"]) == {CASE_A, CASE_C}
     # Here a different run would be chosen, so the stake has no share of a gap.
@@ -121,54 +106,54 @@ def test_all_listed_cases_are_loaded_with_their_content(shared: Project) -> None
     first = data["desks"][CASE_A]
     assert first["proposed"] == "A" and first["reason"]
     assert ["Hamburg", True] in first["retrieved"][0]["parts"] and first["retrieved"][0]["pointed"]
-    only = holds(visit("cases", case="C"), "answer-cases")
+    only = visit("cases", case="C").holds("answer-cases")
     assert [row["id"] for row in only["rows"]] == [CASE_C]
-    empty = holds(visit("cases", case="B"), "answer-cases")
+    empty = visit("cases", case="B").holds("answer-cases")
     assert not empty["rows"] and empty["empty"]
 
 
 def test_confirming_case_opens_next_can_be_undone_and_names_conflicts(project: Project) -> None:
     put_answered(project)
-    assert shows(visit("judges"), "no-verdicts")
+    assert visit("judges").shows("no-verdicts")
     app = do(visit("cases"), "confirm", case=CASE_A, letter="A", note="it says so", next=CASE_C)
-    data = holds(app, "answer-cases")
+    data = app.holds("answer-cases")
     assert data["open"] == CASE_C and [row["id"] for row in data["rows"]] == [CASE_C]
     assert app.query_params["at"] == CASE_C, "a reloaded page must show the same case"
     (one,) = confirmed_cases(project)
     assert (one.case, one.proposed, one.note, one.author) == ("A", "A", "it says so", "ann")
     app = do(app, **{"what": "take back", "case": data["said"]["undo"]["case"]})
     assert not confirmed_cases(project)
-    assert holds(app, "answer-cases")["open"] == CASE_A
-    refused = holds(do(app, "confirm", case=CASE_A, letter="Z"), "answer-cases")
+    assert app.holds("answer-cases")["open"] == CASE_A
+    refused = do(app, "confirm", case=CASE_A, letter="Z").holds("answer-cases")
     assert refused["error"]["code"] == "unknown-kind" and not confirmed_cases(project)
     app = visit("cases", show="all")
     view = RetEvalChoices(ks=(2,), judge="contains")
     key = confirm_case(project, evaluate_answers(project, view), "a", "one", 2, "C", "emma", "it says otherwise")
-    seen = [one["key"] for one in holds(app, "answer-cases")["desks"][CASE_A]["confirmed"]]
+    seen = [one["key"] for one in app.holds("answer-cases")["desks"][CASE_A]["confirmed"]]
     app = do(app, "confirm", case=CASE_A, letter="F", seen=seen)
-    words = holds(app, "answer-cases")["said"]["words"]
+    words = app.holds("answer-cases")["said"]["words"]
     assert mentions(words, "emma C")
     assert [(one.author, one.case) for one in confirmed_cases(project)] == [("emma", "C"), ("ann", "F")]
     # No notice if the other confirmation has already been seen.
-    assert key in [one["key"] for one in holds(app, "answer-cases")["desks"][CASE_A]["confirmed"]]
+    assert key in [one["key"] for one in app.holds("answer-cases")["desks"][CASE_A]["confirmed"]]
     app = do(app, "confirm", case=CASE_A, letter="A", seen=[key])
-    assert not mentions(holds(app, "answer-cases")["said"]["words"], "emma")
+    assert not mentions(app.holds("answer-cases")["said"]["words"], "emma")
 
 
 def test_case_adds_and_removes_judgments_and_gold_answers(project: Project) -> None:
     put_answered(project)
     app = do(visit("cases"), "judge", case=CASE_A, passage="pa")
     assert judging.own_judgment(project, "a", "pa", "ann") == 2
-    assert holds(app, "answer-cases")["desks"][CASE_A]["retrieved"][0]["judged"] == 2
+    assert app.holds("answer-cases")["desks"][CASE_A]["retrieved"][0]["judged"] == 2
     # If ann's judgments count as gold, the retriever found a relevant passage.
     app = visit("cases", gold="NIST\nassessor: ann", at=CASE_A)
-    assert holds(app, "answer-cases")["desks"][CASE_A]["verdicts"][0]["value"] is True
+    assert app.holds("answer-cases")["desks"][CASE_A]["verdicts"][0]["value"] is True
     app = do(app, "unjudge", case=CASE_A, passage="pa")
     assert judging.own_judgment(project, "a", "pa", "ann") is None
     app = do(app, "add answer", case=CASE_C)
     answers = {query.query_id: query.answers for query in queries_of(project)}
     assert answers["c"] == ("Hamburg", "Bremen")
-    undo = holds(app, "answer-cases")["said"]["undo"]
+    undo = app.holds("answer-cases")["said"]["undo"]
     do(app, "remove answer", case=undo["case"], answer=undo["answer"])
     assert {query.query_id: query.answers for query in queries_of(project)} == answers | {"c": ("Hamburg",)}
 
@@ -177,10 +162,10 @@ def test_answer_checks_are_compared_with_people(shared: Project) -> None:
     app = visit("judges")
     rows = app.dataframe[0].value.set_index("Answer check")
     assert {"Exact match", "Token F1"} <= set(rows.index) and 0.4 in rows["Best threshold"].round(2).tolist()
-    assert numbers(note(app, "verdicts-held"))[:2] == [3, 67]
-    assert len(charts(app)) == 1
-    app = sound(named(app.slider, "limit").set_value(0.0).run())
-    assert metric(app, "metric recall") == "1.000"
+    assert numbers(app.note("verdicts-held"))[:2] == [3, 67]
+    assert len(app.charts()) == 1
+    app = named(app.slider, "limit").set_value(0.0).run()
+    assert app.metric_of("metric recall") == "1.000"
 
 
 def test_answer_checks_are_compared_without_runs(project: Project) -> None:
@@ -188,10 +173,10 @@ def test_answer_checks_are_compared_without_runs(project: Project) -> None:
     put_answers(project, [{"query_id": "a", "run": "gold", "draw": 1, "answer": "Hamburg"}])
     put_verdicts(project)
     app = visit("judges")
-    assert not app.error and numbers(note(app, "verdicts-held"))[:2] == [3, 67]
+    assert not app.error and numbers(app.note("verdicts-held"))[:2] == [3, 67]
 
 
 def test_verdicts_without_gold_answers_are_refused(project: Project) -> None:
     collection(project, {name: replace(one, answers=()) for name, one in TOLD.items()}, {})
     put_verdicts(project)
-    check_refused(visit("judges"), "no-verdicts-with-gold", 6)
+    visit("judges").check_refused("no-verdicts-with-gold", 6)

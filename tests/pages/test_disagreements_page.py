@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
 from exam_workbench.labels import Policy, add_override, basis, find_overrides, list_labels
@@ -29,27 +28,7 @@ from exam_workbench.types import Question
 from pages.parts.review.disagreement_tables import RELEVANT_KAPPA, format_coefficient
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions
-from tests.made.screens import (
-    MARKED,
-    MARKUP,
-    RUNS,
-    boxes,
-    check_refused,
-    choose,
-    downloads,
-    edit,
-    holds,
-    html,
-    in_bank,
-    named,
-    note,
-    numbers,
-    press,
-    shows,
-    sound,
-    tell,
-    visit,
-)
+from tests.made.screens import MARKED, MARKUP, RUNS, Screen, named, numbers, visit
 
 PASSAGES = [f"p{number:02}" for number in range(60)]
 
@@ -65,59 +44,53 @@ def long_queue(project: Project) -> Project:
 # The small project has labels 5, 3, 4, 1 and 4, 3, 1; judgments 2, 1, 0, 0 and 1, none, 2.
 
 
-def url(app: AppTest, name: str) -> str:
+def url(app: Screen, name: str) -> str:
     """Return the value of a URL parameter."""
     value = app.query_params[name]
     return value if isinstance(value, str) else value[-1]
 
 
-def toast(app: AppTest) -> str:
+def toast(app: Screen) -> str:
     """Return the text of the last message."""
     return app.toast[-1].value.replace("\\", "")
 
 
-def queued(app: AppTest) -> Any:
+def queued(app: Screen) -> Any:
     """Return the data of the case queue."""
-    return holds(app, "cases")
+    return app.holds("cases")
 
 
-def rows(app: AppTest) -> list[str]:
+def rows(app: Screen) -> list[str]:
     """Return the listed passages."""
     return [row["id"].split(" ")[1] for row in queued(app)["rows"]]
 
 
-def open_case(app: AppTest) -> str:
+def open_case(app: Screen) -> str:
     """Return the passage of the open case."""
     return str(queued(app)["open"]["passage_id"])
 
 
-def other_rows(app: AppTest) -> list[str]:
+def other_rows(app: Screen) -> list[str]:
     """Return the passages of a list other than the queue, parsed from its HTML."""
-    texts = [part.split("</div>")[0] for part in html(app).split('<div class="text" dir="auto">')[1:]]
+    texts = [part.split("</div>")[0] for part in app.markup().split('<div class="text" dir="auto">')[1:]]
     return [text.removeprefix("text of ") for text in texts]
-
-
-def show(app: AppTest, label: str, value: str) -> AppTest:
-    """Choose an option of a button group by its value."""
-    named(app.get("button_group"), label).set_value(value)
-    return sound(app.run())
 
 
 _acts = itertools.count(1)
 
 
-def act(app: AppTest, do: str, **said: object) -> AppTest:
+def act(app: Screen, do: str, **said: object) -> Screen:
     """Send an action in the queue as the browser reports it."""
-    return tell(app, "cases", "acts", [{"id": next(_acts), "do": do, **said}])
+    return app.tell("cases", "acts", [{"id": next(_acts), "do": do, **said}])
 
 
-def weigh(app: AppTest, rating: int, *questions: str) -> AppTest:
+def weigh(app: Screen, rating: int, *questions: str) -> Screen:
     """Try a rating for questions of the open case, by default for the first one."""
     case = queued(app)["open"]
     return act(app, "weigh", case=case["id"], questions=list(questions) or [case["asked"][0]["id"]], rating=rating)
 
 
-def settle(app: AppTest, how: str, reason: str, **said: object) -> AppTest:
+def settle(app: Screen, how: str, reason: str, **said: object) -> Screen:
     """Settle the open case."""
     case = queued(app)["open"]
     first = [one["id"] for one in case["asked"][:1]]
@@ -126,22 +99,22 @@ def settle(app: AppTest, how: str, reason: str, **said: object) -> AppTest:
     return act(app, "settle", case=case["id"], how=how, reason=reason, **(usual | said))
 
 
-def ways(app: AppTest) -> list[str]:
+def ways(app: Screen) -> list[str]:
     """Return the ways to settle the open case."""
     return [way["name"] for way in queued(app)["open"]["ways"]]
 
 
-def news(app: AppTest) -> str:
+def news(app: Screen) -> str:
     """Return the message about the last action."""
     return str((queued(app)["said"] or {}).get("words"))
 
 
-def counts(app: AppTest, table: int = 0) -> list[list[int]]:
+def counts(app: Screen, table: int = 0) -> list[list[int]]:
     """Return the counts of the cross table: 0 for the full table, 1 for the merged one."""
     return [[cell["count"] for cell in row["cells"]] for row in queued(app)["tables"][table]["rows"]]
 
 
-def coefficient(app: AppTest, name: str) -> Any:
+def coefficient(app: Screen, name: str) -> Any:
     return next(one for one in queued(app)["coefficients"] if one["name"] == name)
 
 
@@ -156,11 +129,11 @@ class TestTables:
         assert numbers(queued(app)["missing"])[0] == 6
         assert numbers(queued(app)["missing"])[-1] == 1, "a pair that only one side has must be in no cell"
         assert coefficient(app, RELEVANT_KAPPA)["value"] == "0.00"
-        assert downloads(app) == []
+        assert app.downloads() == []
         app.session_state["tables"] = True
-        files = downloads(sound(app.run()))
+        files = app.run().downloads()
         assert files == ["agreement.tex", "agreement.csv", "agreement-merged.tex", "agreement-merged.csv"]
-        app = choose(app, "tau", 3)
+        app = app.choose("tau", 3)
         assert queued(app)["tables"][1]["rows"][0]["name"] == "3–5"
 
     def test_undefined_kappa_is_explained(self, project: Project) -> None:
@@ -179,20 +152,20 @@ class TestTables:
         shown = app.selectbox("left").options
         assert len(shown) == 6
         assert [name for name in ("ann", "bob") if any(mentions(one, name) for one in shown)] == ["ann", "bob"]
-        app = choose(app, "right", "judgments assessor: bob")
+        app = app.choose("right", "judgments assessor: bob")
         assert rows(app) == []
-        app = choose(app, "left", "judgments assessors")
+        app = app.choose("left", "judgments assessors")
         assert numbers(queued(app)["missing"])[0] == 1
-        app = choose(choose(app, "left", "person ann"), "right", "person bob")
+        app = app.choose("left", "person ann").choose("right", "person bob")
         assert rows(app) == ["p1"]
         assert queued(app)["open"]["question"] == "What is A?"
         orders = app.selectbox("order").options
         assert [name for name in ("ann", "bob") if any(mentions(one, name) for one in orders)] == ["ann", "bob"]
-        app = choose(visit("disagreements"), "right", "grader test grader")
+        app = visit("disagreements").choose("right", "grader test grader")
         assert all("test grader" in name for name in queued(app)["names"]) and len(set(queued(app)["names"])) == 2
         assert queued(app)["open"]["values"] == [4, 5]
-        app = choose(visit("disagreements"), "left", "person ann")
-        check_refused(app, "sides-not-comparable")
+        app = visit("disagreements").choose("left", "person ann")
+        app.check_refused("sides-not-comparable")
 
 
 class TestQueue:
@@ -205,9 +178,9 @@ class TestQueue:
         assert numbers(queued(app)["count"]) == [4]
         assert "query=q1&passage=p3&question=q1%2Fb" in queued(app)["open"]["read"]
         twice = [{"id": next(_acts), "do": "open", "at": at, "case": ""} for at in (1, 2)]
-        app = tell(app, "cases", "acts", twice[:1])
-        app = tell(app, "cases", "acts", twice)
-        app = tell(app, "cases", "acts", twice[:1])
+        app = app.tell("cases", "acts", twice[:1])
+        app = app.tell("cases", "acts", twice)
+        app = app.tell("cases", "acts", twice[:1])
         assert queued(app)["open"]["at"] == 2
         assert queued(app)["taken"] == twice[1]["id"]
         app = act(app, "open", at=1, case=queued(app)["rows"][1]["id"])
@@ -238,20 +211,20 @@ class TestQueue:
         app = visit("disagreements", query="q2")
         assert rows(app) == ["p7", "p5"]
         assert queued(app)["filters"][0]["what"] == "query" and "query q2" in queued(app)["filters"][0]["says"]
-        app = choose(app, "query_listed", "query q1")
+        app = app.choose("query_listed", "query q1")
         assert "p7" not in rows(app)
         assert url(app, "query") == "q1"
         assert len(rows(act(app, "clear", what="query"))) == 4
         assert len(rows(visit("disagreements", query="unknown"))) == 4
 
     def test_return_from_other_screen_restores_case_and_order(self, shared: Project) -> None:
-        app = act(choose(visit("disagreements"), "order", "right"), "open", at=1, case="")
+        app = act(visit("disagreements").choose("order", "right"), "open", at=1, case="")
         here = open_case(app)
-        sound(app.switch_page("pages/passages.py").run())
+        app.switch_page("pages/passages.py").run()
         app.query_params.clear()
         # The browser's history entry for the way to a passage names that passage.
         app.query_params["query"], app.query_params["passage"] = "q1", "p1"
-        app = sound(app.switch_page("pages/disagreements.py").run())
+        app = app.switch_page("pages/disagreements.py").run()
         assert (open_case(app), url(app, "at")) == (here, "1")
         assert app.selectbox("order").value == "right"
         assert "passage" not in app.query_params
@@ -263,20 +236,20 @@ class TestQueue:
         app.session_state["address"].screen = "passages"
         del app.query_params["view"]
         app.query_params.update(query="q1", passage="p1")
-        sound(app.run())
+        app.run()
         assert app.session_state["cases_shown"] == "record" and url(app, "view") == "record"
 
     def test_order_sorts_cases_and_shows_potential_effect(self, shared: Project) -> None:
-        app = choose(visit("disagreements"), "order", "right")
+        app = visit("disagreements").choose("order", "right")
         assert rows(app)[0] == "p7"
         assert "p3" not in rows(app)
         assert url(app, "order") == "right"
         assert rows(visit("disagreements", order="right")) == rows(app)
-        app = choose(app, "order", "board")
+        app = app.choose("order", "board")
         check = queued(app)["open"]["check"]
         assert numbers(check)
         assert "nDCG@10" in queued(app)["explains"]
-        app = choose(app, "order", "kappa")
+        app = app.choose("order", "kappa")
         check = queued(app)["open"]["check"]
         assert re.search(r"[+-]\d\.\d{5}", check)
 
@@ -296,7 +269,7 @@ class TestQueue:
         app = visit("disagreements")
         assert queued(app)["open"]["passage"] == f"text of {MARKED}"
         assert queued(app)["open"]["asked"][0]["text"] == MARKUP
-        assert "<b>x</b>" not in html(app)
+        assert "<b>x</b>" not in app.markup()
 
 
 class TestSettling:
@@ -360,48 +333,47 @@ class TestSettling:
         sides = Labels(Policy()), Judgments()
         pair = list_disagreements(small, *sides).rows[0].pair
         settle_by_override(small, case_of(small, *sides, pair), ["q1/b"], 0, "it does not say", "ann")
-        app = show(visit("disagreements"), "Show", "record")
-        assert re.search(r"<b[^>]*>[^<]*\b0\b[^<]*What is B\?", note(app, "question-act"))
+        app = visit("disagreements").choose("cases_shown", "record")
+        assert re.search(r"<b[^>]*>[^<]*\b0\b[^<]*What is B\?", app.note("question-act"))
         assert named(app.checkbox, "withdraw").value is True
-        app = press(choose(app, "withdraw", too), "reopen")
+        app = app.choose("withdraw", too).press("reopen")
         assert len(find_overrides(small)) == (0 if too else 1)
         assert toast(app)
-        assert [key for key in boxes(app) if key.startswith("question-act-") and key.endswith("-reopen")]
-        settled = next(key for key in boxes(app) if key.endswith("-override"))
-        since = re.search(r"<i>([^<]*)</i>", note(app, settled))
+        assert [key for key in app.boxes() if key.startswith("question-act-") and key.endswith("-reopen")]
+        settled = next(key for key in app.boxes() if key.endswith("-override"))
+        since = re.search(r"<i>([^<]*)</i>", app.note(settled))
         # The note about reopening has a second sentence if the override is still in force.
         assert since is not None and since[1].count(".") == (1 if too else 2)
 
     def test_disputed_judgment_is_recorded_and_can_be_downloaded(self, small: Project) -> None:
         app = settle(visit("disagreements"), "dispute", "it is relevant")
         assert [(one.act, one.source, one.value) for one in list_settlings(small)] == [("dispute", "assessors", 0)]
-        app = show(app, "Show", "record")
-        assert [key for key in boxes(app) if key.startswith("question-act-") and key.endswith("-dispute")]
-        assert "disputed" in downloads(app)
+        app = app.choose("cases_shown", "record")
+        assert [key for key in app.boxes() if key.startswith("question-act-") and key.endswith("-dispute")]
+        assert "disputed" in app.downloads()
 
     def test_case_is_settled_by_edit_when_edit_is_saved(self, small: Project) -> None:
         app = settle(visit("disagreements"), "edit", "too broad")
         assert list_settlings(small) == []
         assert app.session_state["screen"] == "Question bank" and url(app, "query") == "q1"
-        assert shows(app, "passage-beside", "text of p3") and holds(app, "questions")["focus"] == "q1/b"
+        assert app.shows("passage-beside", "text of p3") and app.holds("questions")["focus"] == "q1/b"
         # The test harness forgets a redirect to another screen at the next run.
-        app = sound(app.switch_page("pages/question_bank.py").run())
+        app = app.switch_page("pages/question_bank.py").run()
         # An edit of another question must not settle the case.
-        app = edit(app, "What is A?", text="Who is A?")
-        app = in_bank(app, {"act": "save", "note": "A"})
+        app = app.edit("What is A?", text="Who is A?")
+        app = app.in_bank({"act": "save", "note": "A"})
         assert bank.latest_version(small) == 2 and list_settlings(small) == []
-        app = edit(app, "What is B?", text="Who is B?")
-        app = in_bank(app, {"act": "save", "note": "B"})
+        app = app.edit("What is B?", text="Who is B?")
+        app = app.in_bank({"act": "save", "note": "B"})
         assert [(one.act, one.touched, one.reason) for one in list_settlings(small)] == [("edit", "q1/b", "too broad")]
-        assert numbers(holds(app, "bank")["said"]) == [1]
-        app = in_bank(edit(app, "Who is B?", text="What is B?"), {"act": "save", "note": "back"})
+        assert numbers(app.holds("bank")["said"]) == [1]
+        app = app.edit("Who is B?", text="What is B?").in_bank({"act": "save", "note": "back"})
         assert len(list_settlings(small)) == 1
 
     def test_commented_case_can_be_reopened_and_settled_again(self, small: Project) -> None:
         app = settle(visit("disagreements"), "comment", "both are right")
         assert len(rows(app)) == 3
-        app.toggle("show_settled").set_value(True)
-        app = sound(app.run())
+        app = app.choose("show_settled", True)
         assert len(rows(app)) == 4
         assert mentions(queued(app)["open"]["settling"]["words"], "ann")
         assert queued(app)["open"]["settling"]["reason"] == "both are right"
@@ -429,7 +401,7 @@ class TestSettling:
         settle_by_comment(small, case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair), "seen", "bob")
         mine = {"do": "settle", "case": "q2 p7", "values": [1, 2], "how": "comment", "reason": "mine"}
         acts = [{"id": next(_acts), **mine}, {"id": next(_acts), "do": "open", "at": 1, "case": ""}]
-        assert mentions(news(tell(app, "cases", "acts", acts)), "bob")
+        assert mentions(news(app.tell("cases", "acts", acts)), "bob")
 
     @pytest.mark.parametrize("cell", ["", "5:0"])
     def test_case_whose_label_changes_meanwhile_stays_open_with_notice(self, long_queue: Project, cell: str) -> None:
@@ -460,7 +432,7 @@ class TestSettling:
         home = queued(app)["home"]
         add_override(small, "q1/a", "p1", 1, "read it", "bob")
         assert queued(weigh(app, 3))["home"] == home
-        assert queued(choose(app, "left", "grader test grader"))["home"] != home
+        assert queued(app.choose("left", "grader test grader"))["home"] != home
 
     def test_case_on_which_sides_agree_meanwhile_is_reported(self, small: Project) -> None:
         app = visit("disagreements")
@@ -472,7 +444,7 @@ class TestSettling:
 
     def test_judgment_can_be_disputed_between_two_sources(self, small: Project) -> None:
         assess(small, "q1", "p1", 0, "bob")
-        app = choose(visit("disagreements"), "left", "judgments assessor: bob")
+        app = visit("disagreements").choose("left", "judgments assessor: bob")
         assert ways(app) == ["dispute", "comment"]
         assert queued(app)["open"]["judged"] == ["assessor: bob", "assessors"]
         app = settle(app, "dispute", "off topic", source="assessors")
@@ -481,18 +453,18 @@ class TestSettling:
 
 class TestBankQueues:
     def test_stray_questions_are_listed_and_empty_record_shows_hint(self, shared: Project) -> None:
-        app = show(visit("disagreements"), "Show", "strays")
-        assert numbers(note(app, "strays"))[0] == 2
-        assert [1, 0] in [numbers(words) for words in re.findall(r'class="from">(.*?)</div>', note(app, "stray"))]
-        assert shows(show(app, "cases_shown", "record"), "nothing-settled")
+        app = visit("disagreements").choose("cases_shown", "strays")
+        assert numbers(app.note("strays"))[0] == 2
+        assert [1, 0] in [numbers(words) for words in re.findall(r'class="from">(.*?)</div>', app.note("stray"))]
+        assert app.choose("cases_shown", "record").shows("nothing-settled")
 
     def test_uncovered_relevant_passages_lead_to_question_bank(self, small: Project) -> None:
-        app = show(visit("disagreements"), "Show", "uncovered")
+        app = visit("disagreements").choose("cases_shown", "uncovered")
         assert other_rows(app) == ["p7", "p2"]
-        app = press(app, "bank uncovered q2 p7")
+        app = app.press("bank uncovered q2 p7")
         assert app.session_state["screen"] == "Question bank"
         assert url(app, "query") == "q2"
-        assert shows(app, "passage-beside", "text of p7")
+        assert app.shows("passage-beside", "text of p7")
 
 
 class TestEmpty:
@@ -505,7 +477,7 @@ class TestEmpty:
         assert len(named(app.get("button_group"), "cases_shown").options) == 2
         # Without shared pairs, there is no kappa.
         judge(project, {("q1", "p3"): 1}, "three")
-        app = choose(visit("disagreements"), "right", "judgments three")
+        app = visit("disagreements").choose("right", "judgments three")
         assert numbers(queued(app)["missing"])[0] == 0
         assert coefficient(app, "Kappa")["why"]
         assert queued(app)["empty"]
@@ -515,7 +487,7 @@ def test_held_out_share_is_saved_and_excluded_from_queue(small: Project) -> None
     app = visit("disagreements")
     named(app.number_input, "hold out share").set_value(50)
     named(app.number_input, "hold out seed").set_value(3)
-    press(app, "save hold out")
+    app.press("save hold out")
     found = hold_out(small)
     assert found is not None and (found.share, found.seed) == (0.5, 3)
     held = find_confirmation(small, Labels(Policy()), Judgments("assessors"))

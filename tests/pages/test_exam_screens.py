@@ -30,21 +30,7 @@ from pages.parts.exams.item_quality import CRITERION_NAMES
 from tests.made.endpoint_calls import answering, until
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.exams import item, put_exam, source
-from tests.made.screens import (
-    charts,
-    choose,
-    keyed,
-    metric,
-    named,
-    note,
-    numbers,
-    press,
-    said,
-    shown_project,
-    shows,
-    sound,
-    visit,
-)
+from tests.made.screens import keyed, named, numbers, shown_project, visit
 
 SCREENS = ("exam", "students", "items", "improve")
 ITEMS = 40
@@ -64,14 +50,14 @@ looked_at = shown_project(put_sat)
 
 def test_examinee_is_added_and_sits_exam_after_empty_state(project: Project) -> None:
     for screen in SCREENS:
-        assert shows(visit(screen), "no-exam")
+        assert visit(screen).shows("no-exam")
     put_exam(project)
     for screen in SCREENS[2:]:
-        assert shows(visit(screen), "no-answers")
+        assert visit(screen).shows("no-answers")
     app = visit("students")
-    assert shows(app, "nobody-sat")
-    app = press(choose(app, "student kind", "longest"), "student add")
-    app = press(app, "sit begin")
+    assert app.shows("nobody-sat")
+    app = app.choose("student kind", "longest").press("student add")
+    app = app.press("sit begin")
     sitting = current_job(project, "exams")
     assert sitting is not None and sitting.wait(60)
     app = visit("students")
@@ -89,15 +75,15 @@ def test_job_waits_for_unreachable_endpoint_and_shows_deadline(project: Project)
     app = visit("students")
     assert named(app.number_input, "sit patience").value == 60
     named(app.number_input, "sit patience").set_value(90)
-    press(app, "sit begin")
+    app.press("sit begin")
     sitting = current_job(project, "exams")
     assert sitting is not None and sitting.request.patience == 90 * 60
     until(lambda: sitting.control.awaited or sitting.over)
     app = visit("students")
-    assert len(re.findall(r"\d\d:\d\d", note(app, "job-state"))) == 3
-    press(app, "cancel job")
+    assert len(re.findall(r"\d\d:\d\d", app.note("job-state"))) == 3
+    app.press("cancel job")
     assert sitting.wait(60)
-    assert numbers(note(visit("students"), "ended cancelled remote"))[:2] == [0, 0]
+    assert numbers(visit("students").note("ended cancelled remote"))[:2] == [0, 0]
 
 
 def test_examinees_are_compared_with_each_other_and_with_guessing(shared: Project) -> None:
@@ -105,12 +91,12 @@ def test_examinees_are_compared_with_each_other_and_with_guessing(shared: Projec
     rows = exam_board(examinee_responses(shared))
     assert list(app.dataframe[0].value["Accuracy"]) == [row.score.accuracy for row in rows]
     known = summarize_items(items_of(shared))
-    assert shows(app, "baselines", known.fixed_letter, f"{known.fixed_answer:.0%}")
-    assert len(charts(app)) == 1
+    assert app.shows("baselines", known.fixed_letter, f"{known.fixed_answer:.0%}")
+    assert len(app.charts()) == 1
     for view in "Two examinees", "Two students":
         app = visit("students", view=view, first="chance 0", second="chance 1")
-        assert shows(app, "verdict") and numbers(note(app, "only chance 0"))
-    assert len(charts(visit("students", view="Topics"))) == 1
+        assert app.shows("verdict") and numbers(app.note("only chance 0"))
+    assert len(visit("students", view="Topics").charts()) == 1
 
 
 def test_exam_shows_baseline_and_items_show_information(shared: Project) -> None:
@@ -127,9 +113,9 @@ def test_selected_items_show_curves_and_all_abilities_are_in_range(shared: Proje
     ticks = [row["ability"] for row in spec["datasets"][spec["layer"][1]["data"]["name"]]]
     assert ticks == [-4.5, 0, 1] and spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == [-4.5, 3]
     app = visit("items")
-    before = len(charts(app))
+    before = len(app.charts())
     app.session_state["worth of items"] = {"selection": {"rows": [0, 1], "columns": [], "cells": []}}
-    assert len(charts(sound(app.run()))) == before + 2
+    assert len(app.run().charts()) == before + 2
     fitted = next(table.value for table in visit("students", view="Ability").dataframe if "SD" in table.value)
     assert list(fitted["Mean"]) == [row[1] for row in fit_abilities(shared, "exam").statistics.table]
 
@@ -138,10 +124,10 @@ def test_dispensable_items_are_retired_only_in_drafts(project: Project) -> None:
     put_sat(project)
     dropped = [row.item for row in propose_shorter_exam(project, "exam", steps=1).retire]
     app = visit("improve", steps="1")
-    assert numbers(note(app, "would-drop"))[0] == len(dropped)
-    app = press(app, "retire shortened")
-    assert numbers(note(app, "retired-drafts")) == [len(dropped)]
-    assert not keyed(app.button, "retire shortened") and shows(app, "more-steps")
+    assert numbers(app.note("would-drop"))[0] == len(dropped)
+    app = app.press("retire shortened")
+    assert numbers(app.note("retired-drafts")) == [len(dropped)]
+    assert not keyed(app.button, "retire shortened") and app.shows("more-steps")
     drafts = bank.list_drafts(project, "ann")
     assert sorted(drafts) == sorted(dropped) and not any(draft.question.active for draft in drafts.values())
     assert all(question.active for question in bank.list_questions(project, query_id="exam"))
@@ -149,13 +135,13 @@ def test_dispensable_items_are_retired_only_in_drafts(project: Project) -> None:
 
 def test_planting_bad_items_on_request_changes_no_drafts(shared: Project) -> None:
     app = visit("improve")
-    assert shows(app, "not-planted")
-    app = press(app, "plant")
+    assert app.shows("not-planted")
+    app = app.press("plant")
     table = app.dataframe[-1].value
     assert list(table["Fault"]) == list(item_quality.FAULT_NAMES.values())
     rows = plant_bad_items(shared, "exam")
     assert list(table[CRITERION_NAMES["d"]]) == [row.found["d"] for row in rows]
-    assert numbers(note(app, "planted"))[:2] == [ITEMS, 4] and not bank.list_drafts(shared, "ann")
+    assert numbers(app.note("planted"))[:2] == [ITEMS, 4] and not bank.list_drafts(shared, "ann")
 
 
 def item_or_refusal(seen: Seen) -> Reply:
@@ -177,30 +163,28 @@ def test_generated_items_are_proposed_with_choices_and_key(project: Project, wri
     with project.transaction() as cursor:
         add_passages(cursor, [source(item(number)) for number in range(1, 5)])
     app = visit("exam")
-    named(app.get("button_group"), "where").set_value("openai")
-    sound(app.run())
+    app.choose("where", "openai")
     named(app.text_input, "base_url").set_value(writer.url)
-    named(app.text_input, "model").set_value("writer-1")
-    app = sound(app.run())
-    assert metric(app, "metric calls") == "4" and metric(app, "metric cost") == "–"
-    app = press(app, "writer begin")
+    app = app.choose("model", "writer-1")
+    assert app.metric_of("metric calls") == "4" and app.metric_of("metric cost") == "–"
+    app = app.press("writer begin")
     writing = current_job(project, "items")
     assert writing is not None and writing.wait(60)
     app = visit("exam")
-    assert numbers(note(app, "items-written")) == [3, 4]
+    assert numbers(app.note("items-written")) == [3, 4]
     assert [1] in [numbers(box.label) for box in app.expander]
     proposals = bank.list_proposals(project, "exam")
     assert len(proposals) == 3 and not bank.list_questions(project, query_id="exam")
     listed = next(table.value for table in app.dataframe if "near" in table.value)
     assert sorted(listed["Item"]) == sorted(one.text for one in proposals)
-    words = said(visit("question_bank", query="exam"))
+    words = visit("question_bank", query="exam").said()
     for one in proposals:
         assert one.item is not None
         assert f"{one.item.answer_key}**" in words
         assert all(choice in words for choice in one.item.choices)
     app = visit("exam")
-    app = sound(next(box for box in app.number_input if box.key == "proposed threshold near").set_value(1.0).run())
-    press(app, "accept passing")
+    app = next(box for box in app.number_input if box.key == "proposed threshold near").set_value(1.0).run()
+    app.press("accept passing")
     assert sorted(bank.list_drafts(project, "ann")) == sorted(one.item.question_id for one in proposals if one.item)
     accepted = last_acceptance(project, "exam")
     assert accepted is not None and (accepted.thresholds.near, accepted.fell) == (1, ())

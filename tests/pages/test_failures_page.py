@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
-from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from exam_workbench.exchange import list_publications
@@ -22,16 +21,7 @@ from pages.parts.shared import error_messages
 from tests.made.browser import Server, heading
 from tests.made.engine_failure import break_database
 from tests.made.projects import commit, fill, new_project
-from tests.made.screens import (
-    DEADLINE,
-    boxes,
-    check_refused,
-    errors,
-    named,
-    press,
-    said,
-    visit,
-)
+from tests.made.screens import Screen, named, visit
 from tests.records.test_reopening import QUESTIONS
 
 SHOWN = "[class*='st-key-error-unforeseen-']"
@@ -79,19 +69,17 @@ def test_failure_in_fragment_or_callback_shows_error_page(
     script = tmp_path / "broken.py"
     script.write_text(SCRIPT, encoding="utf-8")
     for label, error in (("Break the part", "in a part"), ("Break the click", "in a click")):
-        app = AppTest.from_file(str(script), default_timeout=DEADLINE).run()
+        app = Screen(script).run()
         next(button for button in app.button if button.label == label).click().run()
-        assert not app.exception
-        assert errors(app) == ["unforeseen"]
-        number = next(key.split()[2] for key in boxes(app) if key.startswith("error unforeseen "))
-        check_refused(app, "unforeseen", number)
+        number = next(key.split()[2] for key in app.boxes() if key.startswith("error unforeseen "))
+        app.check_refused("unforeseen", number)
         assert any(number in line and error in line for line in caplog.messages)
         next(button for button in app.button if button.label == "Try again").click().run()
-        assert not app.error and not app.exception
+        assert not app.error
         assert "The part is whole." in [text.value for text in app.text]
-    app = AppTest.from_file(str(script), default_timeout=DEADLINE).run()
+    app = Screen(script).run()
     next(button for button in app.button if button.label == "Refuse the click").click().run()
-    assert errors(app) == ["empty-note"]
+    assert app.errors() == ["empty-note"]
 
 
 def number_on(page: Page) -> str:
@@ -128,7 +116,6 @@ def test_reopened_database_is_announced_once(project: Project) -> None:
     break_database(app.session_state["in use"])
     # The screen has cached its own data, so only a screen with other data notices the failure.
     app.switch_page("pages/passages.py").run()
-    assert not app.exception
     assert len(app.toast) == 1 and re.search(r"\d\d:\d\d", app.toast[0].value)
     app.run()
     assert not app.toast
@@ -152,11 +139,10 @@ def test_publishing_on_full_disk_is_refused_and_works_later(small: Project, hand
     named(app.text_input, "publication note").set_value("for the paper")
     before = len(list_actions(small).acts)
     with full_disk():
-        named(app.button, "publish").click()
-        app.run()
-    assert errors(app) == ["disk-full"] and not app.exception and "Something failed" not in said(app), said(app)
+        app.press("publish")
+    assert app.errors() == ["disk-full"] and "Something failed" not in app.said(), app.said()
     assert list_publications(small) == [] and len(list_actions(small).acts) == before
     # The typed note must be kept.
     assert named(app.text_input, "publication note").value == "for the paper"
-    press(app, "publish")
-    assert [one["note"] for one in list_publications(small)] == ["for the paper"] and errors(app) == []
+    app.press("publish")
+    assert [one["note"] for one in list_publications(small)] == ["for the paper"] and app.errors() == []

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank, exchange
 from exam_workbench.bank._asked_questions import question_text_key
@@ -25,31 +24,15 @@ from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.bank.test_succession import FORMER, LATER, work
 from tests.made.projects import SPEC, commit, fill, grade
 from tests.made.refusals import mentions
-from tests.made.screens import (
-    QUESTIONS,
-    board,
-    boxes,
-    choose,
-    holds,
-    keyed,
-    metric,
-    named,
-    note,
-    numbers,
-    press,
-    said,
-    shows,
-    sound,
-    visit,
-)
+from tests.made.screens import QUESTIONS, Screen, keyed, named, numbers, visit
 from tests.test_hints import NAMED, ROOT
 
 
 def test_all_screens_show_same_scoring_settings(shared: Project) -> None:
     for screen in "question_bank", "passages", "disagreements", "leaderboard", "export":
         app = visit(screen, tau="3", label="Weighted mean", weights="false", measure="AP")
-        assert shows(app, "looking", "test grader", "AP"), screen
-        assert numbers(note(app, "looking").splitlines()[0]) == [3, 1], screen
+        assert app.shows("looking", "test grader", "AP"), screen
+        assert numbers(app.note("looking").splitlines()[0]) == [3, 1], screen
 
 
 def test_direct_grader_has_own_scale_and_no_question_statistics(project: Project) -> None:
@@ -58,14 +41,14 @@ def test_direct_grader_has_own_scale_and_no_question_statistics(project: Project
     commit(project, question_text_key, "query q1")
     grade(project, {("query q1", "p1"): 3}, judge)
     app = visit("question_bank")
-    assert shows(app, "looking", "a judge") and numbers(note(app, "looking").splitlines()[0])[:3] == [3, 0, 3]
-    bank = holds(app, "questions")
+    assert app.shows("looking", "a judge") and numbers(app.note("looking").splitlines()[0])[:3] == [3, 0, 3]
+    bank = app.holds("questions")
     assert mentions(bank["about"], "a judge")
     assert [row["figures"] for row in bank["rows"]] == [None]
     # Any min rating within the scale applies to the labels.
     for asked in 1, 2, 3:
         chosen = visit("question_bank", tau=str(asked))
-        assert shows(chosen, "looking", "a judge") and numbers(note(chosen, "looking").splitlines()[0])[:3] == [
+        assert chosen.shows("looking", "a judge") and numbers(chosen.note("looking").splitlines()[0])[:3] == [
             asked,
             0,
             3,
@@ -75,55 +58,55 @@ def test_direct_grader_has_own_scale_and_no_question_statistics(project: Project
 
 
 def test_settings_carry_over_and_outdated_address_resets_none(shared: Project) -> None:
-    app = choose(visit("leaderboard", view="All boards"), "tau", 2)
+    app = visit("leaderboard", view="All boards").choose("tau", 2)
     assert (app.query_params["tau"], app.query_params["view"]) == ("2", "All boards")
-    app = choose(visit("passages", measure="AP"), "tau", 2)
+    app = visit("passages", measure="AP").choose("tau", 2)
     menu = {element.proto.page: element.proto.query_string for element in app.sidebar.get("page_link")}
     assert set(menu["export"].split("&")) == {"project=test", "tau=2", "measure=AP"}
     assert app.query_params["tau"] == "2"
     # The second click happens before the browser has the address from the first.
     del app.query_params["tau"]
-    app = choose(app, "label", "Weighted mean")
-    assert numbers(note(app, "looking").splitlines()[0])[0] == 2
+    app = app.choose("label", "Weighted mean")
+    assert numbers(app.note("looking").splitlines()[0])[0] == 2
     # An address that does not name the project yet resets nothing either.
-    app = choose(visit("passages"), "tau", 2)
+    app = visit("passages").choose("tau", 2)
     app.query_params.clear()
-    app = choose(app, "label", "Weighted mean")
-    assert numbers(note(app, "looking").splitlines()[0])[0] == 2
+    app = app.choose("label", "Weighted mean")
+    assert numbers(app.note("looking").splitlines()[0])[0] == 2
     assert app.query_params["project"] == "test"
     app = app.switch_page("pages/activity.py").run()
-    assert not shows(app, "looking") and not keyed(app.selectbox, "tau")
+    assert not app.shows("looking") and not keyed(app.selectbox, "tau")
     assert app.query_params["tau"] == "2"
-    assert numbers(note(app.run().switch_page("pages/export.py").run(), "looking").splitlines()[0])[0] == 2
-    choose(app, "tau", 4)
+    assert numbers(app.run().switch_page("pages/export.py").run().note("looking").splitlines()[0])[0] == 2
+    app.choose("tau", 4)
     assert app.query_params["tau"] == "4"
 
 
 def test_address_names_project_without_history_step(shared: Project) -> None:
     app = visit("export")
-    assert holds(app, "place-project")["values"] == {"project": "test"}
+    assert app.holds("place-project")["values"] == {"project": "test"}
     assert all(link.proto.query_string == "project=test" for link in app.sidebar.get("page_link"))
     assert "project" not in app.query_params, "setting the parameter here would add a history step"
 
 
 def test_invalid_parameters_in_address_fall_back_to_defaults(shared: Project) -> None:
     app = visit("question_bank", measure="n-EXAM@20")
-    assert shows(app, "other-measure", "n-EXAM@20", "nDCG@10")
+    assert app.shows("other-measure", "n-EXAM@20", "nDCG@10")
     assert not app.error
     app = visit("passages", tau="9", label="nothing", relevant="x", grader="none", cutoff="0")
-    assert shows(app, "looking", "test grader", "nDCG@10") and numbers(note(app, "looking").splitlines()[0])[0] == 4
+    assert app.shows("looking", "test grader", "nDCG@10") and numbers(app.note("looking").splitlines()[0])[0] == 4
 
 
 def test_automatic_change_of_default_grader_is_announced(project: Project) -> None:
     passages = [f"p{number}" for number in range(4)]
     asked = {("A?", passage): 3 for passage in passages}
     fill(project, [Question("q1/a", "q1", "A?")], asked, {"run": {"q1": passages}}, FORMER)
-    assert not shows(visit("home"), "succeeded")
+    assert not visit("home").shows("succeeded")
     work(project, LATER, passages[:2])
     for screen in "home", "leaderboard":
-        told = said(visit(screen)).replace("\\", "")
+        told = visit(screen).said().replace("\\", "")
         assert mentions(told, "reader")
-    assert not shows(visit("home", grader="nearness"), "succeeded")
+    assert not visit("home", grader="nearness").shows("succeeded")
 
 
 def test_widgets_have_chosen_values_as_defaults_or_no_effect(shared: Project) -> None:
@@ -135,7 +118,7 @@ def test_widgets_have_chosen_values_as_defaults_or_no_effect(shared: Project) ->
     assert named(app.selectbox, "measure").help.startswith(scoring_settings.NO_EFFECT)
     app = visit("question_bank", cutoff="7", tau="2", measure="P@7", label="Weighted mean")
     assert not named(app.selectbox, "measure").disabled
-    app = sound(app.run())
+    app = app.run()
     assert named(app.checkbox, "weights").proto.default is True
     assert named(app.number_input, "cutoff").proto.default == 7
     for label, chosen in (("tau", "2"), ("measure", "P@7"), ("label", LABEL_RULES["mean"])):
@@ -150,17 +133,17 @@ def test_link_sets_rating_rule(project: Project) -> None:
     assert visit("leaderboard").selectbox("rating").value == "written"
     cuts = "expected:.5,1,1.5,2,2.4"
     app = visit("export", rating=cuts)
-    assert app.selectbox("rating").value == cuts and shows(app, "looking", cuts)
+    assert app.selectbox("rating").value == cuts and app.shows("looking", cuts)
     for wrong in "expected:2,1", "expected:1,2", "mean":
         app = visit("export", rating=wrong)
-        assert app.selectbox("rating").value == "written" and shows(app, "no-such-rating", wrong)
+        assert app.selectbox("rating").value == "written" and app.shows("no-such-rating", wrong)
     # The Changes screen uses the rule as well.
     bank.save_version(project, [Question("q1/b", "q1", "What is B?")], "", "ann")
     grade(project, {("What is B?", "p1"): 5}, SPEC)
     commit(project, "UPDATE grades SET distribution = [0, 0, 0, 0, 0, 1] WHERE distribution IS NULL")
     for rule, differing in ("written", "0"), ("expected", "1"):
         app = visit("changes", from_version="1", to_version="2", rating=rule)
-        assert metric(app, "metric differing") == differing, rule
+        assert app.metric_of("metric differing") == differing, rule
 
 
 def test_embedding_grader_accepts_cut_points_from_link(project: Project) -> None:
@@ -173,9 +156,9 @@ def test_embedding_grader_accepts_cut_points_from_link(project: Project) -> None
     assert label_qrels(project, basis(project, Policy(rating=cuts)))["q1"]["p1"] == 5
 
 
-def parts(app: AppTest) -> list[tuple[str, list[float]]]:
+def parts(app: Screen) -> list[tuple[str, list[float]]]:
     """Return the screens that the readiness line links to, with the numbers in each link."""
-    found = boxes(app)["readiness"].get("page_link")
+    found = app.boxes()["readiness"].get("page_link")
     return [(one.proto.page, numbers(one.proto.label)) for one in found]
 
 
@@ -193,18 +176,18 @@ def test_three_screens_show_same_readiness(shared: Project) -> None:
 
 
 def test_publication_has_readiness_and_barely_graded_leaderboard_is_grey(small: Project) -> None:
-    app = press(visit("export"), "publish")
-    links = [one.proto.page for one in boxes(app)["checklist"].get("page_link")]
+    app = visit("export").press("publish")
+    links = [one.proto.page for one in app.boxes()["checklist"].get("page_link")]
     assert links == ["grading", "grading", "disagreements", "audit", "passages", "passages", "leaderboard"]
     (manifest,) = exchange.list_publications(small)
     assert manifest["readiness"] == vars(board_readiness(small, Policy(), "nDCG@10"))
-    assert GREYED not in boxes(visit("leaderboard"))
+    assert GREYED not in visit("leaderboard").boxes()
     bank.save_version(small, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
     app = visit("leaderboard")
-    assert GREYED in boxes(app)
-    assert numbers(note(app, "few-graded-why")) == numbers(board_readiness(small, Policy(), "nDCG@10").grading)
+    assert GREYED in app.boxes()
+    assert numbers(app.note("few-graded-why")) == numbers(board_readiness(small, Policy(), "nDCG@10").grading)
     # Without a complete query, nothing is compared, but the systems are still shown.
-    assert not board(app).empty and "Official" not in board(app)
+    assert not app.board().empty and "Official" not in app.board()
 
 
 OLD = (
@@ -222,9 +205,9 @@ def test_menu_has_eleven_entries_and_links_to_their_first_screens(shared: Projec
     app = visit("audit")
     linked = [element.proto.page for element in app.sidebar.get("page_link")]
     assert "leaderboard" in linked and "audit" not in linked
-    assert [element.proto.page for element in boxes(app)["menu-here"].get("page_link")] == ["leaderboard"]
+    assert [element.proto.page for element in app.boxes()["menu-here"].get("page_link")] == ["leaderboard"]
     # Unused parts are folded.
-    folded = boxes(visit("home"))["menu-more"].get("page_link")
+    folded = visit("home").boxes()["menu-more"].get("page_link")
     assert [entry_of(link.proto.page) for link in folded] == ["Exams", "Answers"]
 
 

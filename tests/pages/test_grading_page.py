@@ -14,7 +14,6 @@ from urllib.parse import parse_qs
 
 import pytest
 from click.testing import CliRunner
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench.audit import find_card
 from exam_workbench.bank import (
@@ -53,28 +52,7 @@ from tests.made.endpoint_server import (
 )
 from tests.made.projects import SPEC, fill, grade, judge
 from tests.made.refusals import mentions
-from tests.made.screens import (
-    DEADLINE,
-    MARKUP,
-    as_text,
-    check_refused,
-    choose,
-    drawn_grade,
-    enter,
-    keyed,
-    links,
-    metric,
-    named,
-    note,
-    numbers,
-    page_links,
-    press,
-    said,
-    shown_project,
-    shows,
-    sound,
-    visit,
-)
+from tests.made.screens import DEADLINE, MARKUP, Screen, as_text, keyed, named, numbers, shown_project, visit
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is gold?", answer_key="a metal"),
@@ -107,14 +85,14 @@ def test_drift_of_endpoint_grader_is_flagged_on_leaderboard(project: Project) ->
         remember_settings(project, grader, "self-rating", parameters, "ann")
         run_job(project, grader, Request(), "ann")
         name = grader.spec.name
-        app = press(press(visit("grading", trusted=name), "probe"), "make card")
-        assert find_card(project, find_grader(project, name)).content["flips"] and shows(app, "card")
-        app = press(visit("grading", trusted=name), "watch")
-        assert shows(app, "drift", "0") and not shows(visit("leaderboard", grader=name), "trust 1")
+        app = visit("grading", trusted=name).press("probe").press("make card")
+        assert find_card(project, find_grader(project, name)).content["flips"] and app.shows("card")
+        app = visit("grading", trusted=name).press("watch")
+        assert app.shows("drift", "0") and not visit("leaderboard", grader=name).shows("trust 1")
         server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
-        app = press(visit("grading", trusted=name), "watch")
+        app = visit("grading", trusted=name).press("watch")
     assert "watch" not in [button.key for button in app.button]
-    assert shows(visit("leaderboard", grader=name), "trust 0", name)
+    assert visit("leaderboard", grader=name).shows("trust 0", name)
 
 
 @pytest.fixture(autouse=True)
@@ -126,30 +104,30 @@ def no_job_goes_on(project: Project) -> Iterator[None]:
         assert job.wait(DEADLINE)
 
 
-def kind(title: str) -> AppTest:
+def kind(title: str) -> Screen:
     """Open the screen by a link for a new grader of a kind."""
     return visit("grading", setup=title)
 
 
-def endpoint(project: Project, server: EndpointServer) -> AppTest:
+def endpoint(project: Project, server: EndpointServer) -> Screen:
     """Open the screen with a saved self-rating grader at an endpoint."""
     parameters = {"back_end": "openai", "model": "mini", "base_url": server.url}
     save_named_grader(project, "ours", "self-rating", parameters, "ann")
     return visit("grading", setup="ours (saved)")
 
 
-def typed(server: EndpointServer) -> AppTest:
+def typed(server: EndpointServer) -> Screen:
     """Set up the same grader by typing into the form."""
-    app = choose(kind("Self-rating"), "back_end", "Endpoint")
-    return choose(enter(app, "model", "mini"), "base_url", server.url)
+    app = kind("Self-rating").choose("back_end", "Endpoint")
+    return app.enter("model", "mini").choose("base_url", server.url)
 
 
-def ended(app: AppTest, project: Project) -> AppTest:
+def ended(app: Screen, project: Project) -> Screen:
     """Wait for the job and return the updated screen."""
     job = current_job(project)
     assert job is not None
     assert job.wait(DEADLINE)
-    return sound(app.run())
+    return app.run()
 
 
 def started(project: Project) -> BackgroundJob:
@@ -158,7 +136,7 @@ def started(project: Project) -> BackgroundJob:
     return job
 
 
-def codes(app: AppTest) -> list[str]:
+def codes(app: Screen) -> list[str]:
     return [str(block.value) for block in app.code]
 
 
@@ -186,14 +164,12 @@ class TestSettingUp:
         # Without a secrets file, no key is found.
         assert access.find_key("NO_SUCH_KEY_ANYWHERE") is None and not app.error
         assert named(app.get("button_group"), "setup place").value == "embedding"
-        named(app.get("button_group"), "setup place").set_value("openai")
-        app = sound(app.run())
+        app = app.choose("setup place", "openai")
         assert app.selectbox("setup").value == "self-rating"
         assert named(app.selectbox, "back_end").value == "openai"
-        app = choose(app, "back_end", "On this computer")
+        app = app.choose("back_end", "On this computer")
         assert named(app.get("button_group"), "setup place").value == "transformers"
-        named(app.get("button_group"), "setup place").set_value("embedding")
-        assert sound(app.run()).selectbox("setup").value == "embedding"
+        assert app.choose("setup place", "embedding").selectbox("setup").value == "embedding"
 
     def test_link_opens_saved_grader_which_can_be_removed(self, asked: Project) -> None:
         parameters = {
@@ -209,11 +185,11 @@ class TestSettingUp:
         app = visit("grading", setup="a name (saved)")
         assert named(app.text_input, "base_url").value == "http://localhost:1/v1"
         assert named(app.selectbox, "prompt").value == "self-rating"
-        press(app, "setup save")
+        app.press("setup save")
         (again,) = named_graders(asked)
         assert again.parameters == parameters
         assert save_named_grader(asked, "x", again.kind, again.parameters, "ann").spec == kept.spec
-        app = press(app, "setup remove")
+        app = app.press("setup remove")
         assert [one.name for one in named_graders(asked)] == ["x"]
         assert app.selectbox("setup").value == "self-rating"
 
@@ -222,29 +198,29 @@ class TestSettingUp:
         grade(asked, {("What is gold?", "p1"): 5}, grader.spec)
         app = visit("grading")
         assert app.selectbox("setup").value == "saved:ours"
-        assert not shows(app, "another-grader")
-        assert shows(choose(app, "setup", "embedding"), "another-grader", grader.spec.name)
+        assert not app.shows("another-grader")
+        assert app.choose("setup", "embedding").shows("another-grader", grader.spec.name)
 
     def test_back_ends_have_own_defaults_and_unusable_settings_are_refused(
         self, shared: Project, tmp_path: Path
     ) -> None:
         (tmp_path / "hollow").mkdir()
-        app = choose(kind("Self-rating"), "model", str(tmp_path / "hollow"))
-        check_refused(app, "model-unusable", str(tmp_path / "hollow"))
+        app = kind("Self-rating").choose("model", str(tmp_path / "hollow"))
+        app.check_refused("model-unusable", str(tmp_path / "hollow"))
         app = kind("Self-rating")
         assert named(app.selectbox, "prompt").value == "self-rating"
         assert not named(app.checkbox, "fence").value
-        assert shows(app, "no-sample")
-        choose(app, "device", "abacus")
-        check_refused(app, "unknown-device", "abacus", "auto", "cpu", "cuda")
+        assert app.shows("no-sample")
+        app.choose("device", "abacus")
+        app.check_refused("unknown-device", "abacus", "auto", "cpu", "cuda")
         assert not keyed(app.button, "grade")
-        choose(app, "back_end", "Endpoint")
+        app.choose("back_end", "Endpoint")
         assert named(app.selectbox, "prompt").value == "self-rating-chat"
         assert named(app.checkbox, "fence").value
-        assert shows(app, "name-model")
+        assert app.shows("name-model")
         app = kind("Multiple choice")
         assert named(app.selectbox, "prompt").value == "choice-likelihood"
-        choose(app, "back_end", "Endpoint")
+        app.choose("back_end", "Endpoint")
         assert named(app.selectbox, "by").value == "letter"
         assert len(named(app.selectbox, "by").options) == 1
         assert named(app.selectbox, "prompt").options == ["choice"]
@@ -253,7 +229,7 @@ class TestSettingUp:
         for method in "answer", "extractive", "choice", "direct":
             app = kind(GRADERS[method].title)
             assert not app.error, method
-            assert metric(app, "metric needed") if method == "direct" else shows(app, "nothing-to-grade")
+            assert app.metric_of("metric needed") if method == "direct" else app.shows("nothing-to-grade")
 
 
 class TestKeys:
@@ -261,81 +237,81 @@ class TestKeys:
         self, shared: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-        app = choose(kind("Self-rating"), "back_end", "Endpoint")
-        assert shows(app, "key missing", "OPENAI_API_KEY")
+        app = kind("Self-rating").choose("back_end", "Endpoint")
+        assert app.shows("key missing", "OPENAI_API_KEY")
         assert [code for code in codes(app) if tomllib.loads(code.removeprefix("export ")) == {"OPENAI_API_KEY": "KEY"}]
         monkeypatch.setenv("GROQ_API_KEY", "open-sesame")
-        choose(app, "base_url", "https://api.groq.com/openai/v1")
-        assert shows(app, "key found", "GROQ_API_KEY", "api.groq.com")
-        choose(app, "base_url", "https://mine.example/v1")
-        assert shows(app, "key unknown", "mine.example")
+        app.choose("base_url", "https://api.groq.com/openai/v1")
+        assert app.shows("key found", "GROQ_API_KEY", "api.groq.com")
+        app.choose("base_url", "https://mine.example/v1")
+        assert app.shows("key unknown", "mine.example")
         (line,) = (tomllib.loads(code) for code in codes(app) if "endpoints" in code)
         assert line["endpoints"]["Mine"]["base_url"] == "https://mine.example/v1"
         assert line["endpoints"]["Mine"]["key_variable"] in line
-        assert "open-sesame" not in said(app)
+        assert "open-sesame" not in app.said()
 
     def test_typed_key_is_kept_for_session_and_never_stored(self, asked: Project) -> None:
         with EndpointServer() as server:
-            app = enter(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
+            app = kind("Self-rating").choose("back_end", "Endpoint").enter("model", "mini")
             # The key is typed right after the address, before the screen is redrawn.
-            choose(enter(app, "base_url", server.url), "key", "open-sesame")
+            app.enter("base_url", server.url).choose("key", "open-sesame")
             assert named(app.text_input, "key").value == "", "the key must not be sent back to the browser"
-            assert shows(app, "key typed", "127.0.0.1")
-            assert shows(typed(server), "key needless"), "another session must not have the key"
-            app = ended(press(app, "grade"), asked)
-            press(app, "ask")
-            press(app, "forget")
-            press(app, "ask")
+            assert app.shows("key typed", "127.0.0.1")
+            assert typed(server).shows("key needless"), "another session must not have the key"
+            app = ended(app.press("grade"), asked)
+            app.press("ask")
+            app.press("forget")
+            app.press("ask")
         keys = [seen.headers["authorization"] for seen in server.seen]
         assert keys == ["Bearer open-sesame"] * (PAIRS + 1) + ["Bearer no-key"]
-        assert "open-sesame" not in said(app)
+        assert "open-sesame" not in app.said()
         tables = [name for (name,) in asked.rows("SELECT table_name FROM information_schema.tables")]
         assert all("open-sesame" not in str(asked.rows(f'SELECT * FROM "{name}"')) for name in tables)
 
     def test_key_and_endpoint_come_from_app_secrets(self, shared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-        app = AppTest.from_file(str(Path(ui.__file__).parents[3] / "app.py"), default_timeout=DEADLINE)
+        app = Screen()
         app.secrets["OPENAI_API_KEY"] = "open-sesame"
         app.secrets["endpoints"] = {"Ours": {"base_url": "https://ours.example/v1", "models": ["one", "two"]}}
-        sound(app.switch_page("pages/grading.py").run())
-        choose(choose(app, "setup", "Self-rating"), "back_end", "Endpoint")
+        app.switch_page("pages/grading.py").run()
+        app.choose("setup", "Self-rating").choose("back_end", "Endpoint")
         assert named(app.selectbox, "endpoint").options[0] == "Ours"
         assert [box.options for box in keyed(app.selectbox, "model of Ours")] == [["one", "two"]]
-        choose(app, "endpoint", "Another address")
-        assert shows(app, "key found", "OPENAI_API_KEY")
+        app.choose("endpoint", "Another address")
+        assert app.shows("key found", "OPENAI_API_KEY")
 
 
 class TestAskingOneQuestion:
     def test_local_trial_shows_details_until_other_passage_is_chosen(self, shared: Project, tiny_t5: Path) -> None:
-        app = choose(kind("Self-rating"), "model", str(tiny_t5))
-        press(app, "ask")
+        app = kind("Self-rating").choose("model", str(tiny_t5))
+        app.press("ask")
         answer, prompt = codes(app)
         assert "Question: What is gold?" in prompt
         assert "Context: text of p1" in prompt
         assert answer == "5"
-        grade = drawn_grade(app)
+        grade = app.drawn_grade()
         assert grade.startswith(look.rating_html(5))
         assert "<span>of 5</span><span>graded</span>" in grade
         shares = [int(share) for share in re.findall(r"<td>(\d+)%</td>", grade)]
         assert len(shares) == 6
         assert max(shares) == shares[5]
         assert [known.spec for known in label_graders(shared)] == [SPEC]
-        choose(app, "passage of q1", "text of p2")
+        app.choose("passage of q1", "text of p2")
         assert codes(app) == []
 
     def test_failed_trial_shows_endpoint_and_cause_and_marks_default(self, asked: Project) -> None:
         with EndpointServer(lambda seen: refuse()) as server:
-            app = press(endpoint(asked, server), "ask")
-            assert shows(app, "grade failed", server.url, "I cannot help with that")
-            assert drawn_grade(app) == ""
+            app = endpoint(asked, server).press("ask")
+            assert app.shows("grade failed", server.url, "I cannot help with that")
+            assert app.drawn_grade() == ""
             server.behave = lambda seen: status(500, "out of memory")
-            assert shows(press(app, "ask"), "grade failed", "out of memory")
+            assert app.press("ask").shows("grade failed", "out of memory")
             server.behave = lambda seen: no_structure() if seen.wants_json else chat(MARKUP)
-            app = press(app, "ask")
+            app = app.press("ask")
             assert MARKUP in codes(app)
-            assert drawn_grade(app).startswith(f"{look.rating_html(1)}<span>of 5</span><span>{DEFAULTED}")
+            assert app.drawn_grade().startswith(f"{look.rating_html(1)}<span>of 5</span><span>{DEFAULTED}")
             url = server.url
-        assert shows(press(app, "ask"), "grade failed", url)
+        assert app.press("ask").shows("grade failed", url)
 
     def test_waiting_message_has_model_and_start_time(self, tiny_t5: Path) -> None:
         def said(**parameters: Any) -> str:
@@ -352,136 +328,135 @@ class TestAskingOneQuestion:
         assert mentions(here, "14:03:05") and "http" not in here
 
     def test_plan_shows_costs_and_left_out_questions(self, shared: Project, tiny_t5: Path) -> None:
-        app = choose(kind("Self-rating"), "model", str(tiny_t5))
-        assert metric(app, "metric to grade") == str(PAIRS)
-        assert metric(app, "metric calls") == str(PAIRS)
-        assert not metric(app, "metric tokens read").startswith("≈"), (
+        app = kind("Self-rating").choose("model", str(tiny_t5))
+        assert app.metric_of("metric to grade") == str(PAIRS)
+        assert app.metric_of("metric calls") == str(PAIRS)
+        assert not app.metric_of("metric tokens read").startswith("≈"), (
             "the tokenizer is available before the weights are loaded"
         )
-        assert metric(app, "metric cost") == "–"
-        assert numbers(note(app, "left-out")) == [1, 1]
+        assert app.metric_of("metric cost") == "–"
+        assert numbers(app.note("left-out")) == [1, 1]
         # A short estimate does not show zero seconds.
         assert [numbers(ui.as_estimate(seconds)) for seconds in (0.2, 1.6, 200)] == [[], [2], [3]]
-        elsewhere = choose(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
-        assert metric(elsewhere, "metric tokens read").startswith("≈")
+        elsewhere = kind("Self-rating").choose("back_end", "Endpoint").choose("model", "mini")
+        assert elsewhere.metric_of("metric tokens read").startswith("≈")
 
     def test_check_by_model_needs_prompt_and_answer_keys(self, asked: Project) -> None:
         app = kind("Answer and check")
-        assert numbers(note(app, "left-out")) == [2, 1, 1]
+        assert numbers(app.note("left-out")) == [2, 1, 1]
         assert not keyed(app.selectbox, "verify_prompt")
-        choose(app, "check", "Ask a model")
+        app.choose("check", "Ask a model")
         assert named(app.selectbox, "verify_prompt").value == "verify"
 
     def test_price_gives_cost_and_enables_money_budget(self, asked: Project) -> None:
-        app = choose(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
+        app = kind("Self-rating").choose("back_end", "Endpoint").choose("model", "mini")
         assert named(app.number_input, "plan money").disabled
         set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
-        sound(app.run())
-        assert float(metric(app, "metric cost").removeprefix("≈ ")) > 0
+        app.run()
+        assert float(app.metric_of("metric cost").removeprefix("≈ ")) > 0
         assert not named(app.number_input, "plan money").disabled
 
 
 class TestJobs:
     def test_failed_and_defaulted_pairs_are_counted_and_only_failed_retried(self, asked: Project) -> None:
         with EndpointServer(failing) as server:
-            app = ended(press(typed(server), "grade"), asked)
-            assert numbers(note(app, "job done"))[:3] == [3, 1, 1]
+            app = ended(typed(server).press("grade"), asked)
+            assert numbers(app.note("job done"))[:3] == [3, 1, 1]
             assert "I cannot help with that" in "\n".join(codes(app))
             table = next(table.value for table in app.dataframe if "State" in table.value)
             assert table[["State", "Graded", "Failed", "Started by"]].values.tolist() == [["done", 3, 1, "ann"]]
             (kept,) = named_graders(asked)
             assert kept.parameters["base_url"] == server.url
-            assert shows(app, "failed", "I cannot help with that")
+            assert app.shows("failed", "I cannot help with that")
             server.behave = lambda seen: rate(seen, 2)
             before = len(server.seen)
-            app = ended(press(app, "ask failed"), asked)
+            app = ended(app.press("ask failed"), asked)
             # Failed sentences that cite are retried with the passages.
             assert started(asked).request.scope.sentences is None
             assert len(server.seen) == before + 1
-        assert metric(app, "metric failed") == "0"
-        assert metric(app, "metric known") == str(PAIRS)
-        assert shows(app, "all-graded") and "leaderboard" in links(app)
+        assert app.metric_of("metric failed") == "0"
+        assert app.metric_of("metric known") == str(PAIRS)
+        assert app.shows("all-graded") and "leaderboard" in app.links()
 
     def test_job_of_another_grader_links_to_comparison_of_labels(self, asked: Project) -> None:
         grade(asked, {(QUESTIONS[0].shown_text, "p1"): 4})
         with EndpointServer() as server:
-            app = ended(press(endpoint(asked, server), "grade"), asked)
-        (told,) = (link.query_string for link in page_links(app) if link.page == "changes")
+            app = ended(endpoint(asked, server).press("grade"), asked)
+        (told,) = (link.query_string for link in app.page_links() if link.page == "changes")
         states = {name: value for name, (value,) in parse_qs(told).items() if name.startswith(("from-", "to-"))}
         made = find_jobs(asked)[0].name
         assert states == {"from-grader": SPEC.name, "to-grader": made, "from-version": "1", "to-version": "1"}
 
     def test_running_job_is_paused_resumed_and_given_more_calls(self, asked: Project) -> None:
         with Held() as server:
-            app = choose(endpoint(asked, server), "plan flying", 1)
-            press(app, "grade")
+            app = endpoint(asked, server).choose("plan flying", 1)
+            app.press("grade")
             job = started(asked)
-            press(app, "pause job")
+            app.press("pause job")
             assert job.control.paused
-            sound(app.run())
+            app.run()
             assert keyed(app.button, "resume job") and not keyed(app.button, "pause job")
             # The thread of the job records the pause a moment later.
             while [one.state for one in find_jobs(asked)] != ["paused"]:
                 server.go_on.wait(0.01)
-            sound(app.run())
+            app.run()
             assert app.dataframe[0].value["State"].tolist() == ["paused"]
             while not job.progress.total:
                 server.go_on.wait(0.01)
             # Other screens show the job, but offer no button to cancel it.
             bank = visit("question_bank")
-            assert not keyed(bank.button, "cancel job") and "grading" in links(bank)
+            assert not keyed(bank.button, "cancel job") and "grading" in bank.links()
             assert numbers("".join(bar.proto.text for bar in visit("leaderboard").get("progress"))) == [0, PAIRS]
-            named(app.number_input, "calls in flight now").set_value(4)
-            sound(app.run())
+            app.choose("calls in flight now", 4)
             assert job.control.concurrency == 4
-            press(app, "resume job")
+            app.press("resume job")
             assert find_jobs(asked)[0].state == "running"
             server.go_on.set()
             app = ended(app, asked)
-        assert numbers(note(app, "job done"))[:2] == [PAIRS, 0]
+        assert numbers(app.note("job done"))[:2] == [PAIRS, 0]
 
     def test_running_job_shows_error_of_endpoint(self, asked: Project) -> None:
         with EndpointServer(lambda seen: status(500, "out of memory")) as server:
-            press(choose(endpoint(asked, server), "plan flying", 1), "grade")
+            endpoint(asked, server).choose("plan flying", 1).press("grade")
             while not started(asked).log:
                 assert not started(asked).wait(0.01)
-            seen_now = note(visit("grading"), "job-state")
+            seen_now = visit("grading").note("job-state")
             started(asked).control.cancel()
             assert started(asked).wait(DEADLINE)
         assert "out of memory" in seen_now
 
     def test_notice_of_another_persons_trial_stays_until_job_begins(self, asked: Project) -> None:
         with Held() as server:
-            app = choose(endpoint(asked, server), "plan flying", 1)
+            app = endpoint(asked, server).choose("plan flying", 1)
             spec = {"back_end": "openai", "model": "mini", "base_url": server.url}
             start_job(asked, make_grader("self-rating", spec), Request(trial=tuple(QUESTIONS[:1])), "bob")
-            press(app, "grade")
-            assert shows(app, "not begun", "bob")
+            app.press("grade")
+            assert app.shows("not begun", "bob")
             server.go_on.set()
-            assert shows(ended(app, asked), "not begun", "bob")
-            app = ended(press(app, "grade"), asked)
-        assert not shows(app, "not begun") and find_jobs(asked)[0].author == "ann"
+            assert ended(app, asked).shows("not begun", "bob")
+            app = ended(app.press("grade"), asked)
+        assert not app.shows("not begun") and find_jobs(asked)[0].author == "ann"
 
     def test_cancelled_job_keeps_its_grades_and_next_job_asks_the_rest(self, asked: Project) -> None:
         stored = "SELECT question_text_key, passage_text_key, rating, job_key FROM grades"
         with Held() as server:
             held = server.behave
             server.behave = lambda seen: well(seen) if len(server.seen) == 1 else held(seen)
-            app = press(choose(endpoint(asked, server), "plan flying", 1), "grade")
+            app = endpoint(asked, server).choose("plan flying", 1).press("grade")
             while len(server.seen) < 2 or not (before := set(asked.rows(stored))):
                 assert not started(asked).wait(0.01)
-            press(app, "pause job")
-            press(app, "cancel job")
+            app.press("pause job")
+            app.press("cancel job")
             server.go_on.set()
             app = ended(app, asked)
-            assert shows(app, "job cancelled", "mini")
-            assert not re.search(r"-\d", note(app, "job cancelled"))
+            assert app.shows("job cancelled", "mini")
+            assert not re.search(r"-\d", app.note("job cancelled"))
             assert find_jobs(asked)[0].state == "cancelled"
             after = set(asked.rows(stored))
             # The call in flight ended, and its grade counts.
             assert before < after and len(after) == len(server.seen) == 2
-            assert metric(app, "metric to grade") == str(PAIRS - 2)
-            ended(press(app, "grade"), asked)
+            assert app.metric_of("metric to grade") == str(PAIRS - 2)
+            ended(app.press("grade"), asked)
         assert after < set(asked.rows(stored)) and len(server.seen) == len(server.counts) == PAIRS
 
     def test_batch_is_resumed_and_reports_actual_and_estimated_cost(self, asked: Project) -> None:
@@ -489,24 +464,24 @@ class TestJobs:
         with EndpointServer() as server:
             server.shelf.states = ("validating", "completed")
             app = endpoint(asked, server)
-            assert shows(app, "plan-more")
+            assert app.shows("plan-more")
             named(app.checkbox, "plan batch").check()
             server.shelf.away = 401
-            app = ended(press(app, "grade"), asked)
-            assert shows(app, "job failed", 401)
-            assert numbers(note(app, "batches")) == [0, 3, 1]
+            app = ended(app.press("grade"), asked)
+            assert app.shows("job failed", 401)
+            assert numbers(app.note("batches")) == [0, 3, 1]
             server.shelf.away = 0
-            app = ended(press(app, "look"), asked)
-        assert numbers(note(app, "job done"))[0] == PAIRS and not shows(app, "batches")
-        assert [n for n in numbers(note(app, "job-remarks")) if n in (4, 20, 40)][:3] == [4, 40, 20]
+            app = ended(app.press("look"), asked)
+        assert numbers(app.note("job done"))[0] == PAIRS and not app.shows("batches")
+        assert [n for n in numbers(app.note("job-remarks")) if n in (4, 20, 40)][:3] == [4, 40, 20]
 
     def test_limit_on_calls_stops_job(self, asked: Project) -> None:
         with EndpointServer() as server:
-            app = choose(endpoint(asked, server), "plan calls", 2)
-            app = ended(press(app, "grade"), asked)
-        assert numbers(note(app, "job stopped"))[0] == 2
-        assert numbers(note(app, "job-used"))[:2] == [2, 2]
-        assert metric(app, "metric to grade") == str(PAIRS - 2)
+            app = endpoint(asked, server).choose("plan calls", 2)
+            app = ended(app.press("grade"), asked)
+        assert numbers(app.note("job stopped"))[0] == 2
+        assert numbers(app.note("job-used"))[:2] == [2, 2]
+        assert app.metric_of("metric to grade") == str(PAIRS - 2)
 
     def test_failed_job_shows_endpoint_and_second_is_refused(
         self, asked: Project, monkeypatch: pytest.MonkeyPatch
@@ -514,12 +489,12 @@ class TestJobs:
         def refused(*_: Any) -> None:
             raise GradingError("job-running", "Running.", "Wait.")
 
-        app = enter(choose(kind("Self-rating"), "back_end", "Endpoint"), "model", "mini")
-        choose(app, "base_url", "https://mine.example/v1")
-        assert shows(ended(press(app, "grade"), asked), "job failed", "mine.example")
+        app = kind("Self-rating").choose("back_end", "Endpoint").enter("model", "mini")
+        app.choose("base_url", "https://mine.example/v1")
+        assert ended(app.press("grade"), asked).shows("job failed", "mine.example")
         monkeypatch.setattr("exam_workbench.grading.start_job", refused)
-        app = press(visit("grading"), "grade")
-        check_refused(app, "job-running")
+        app = visit("grading").press("grade")
+        app.check_refused("job-running")
 
 
 class TestJudgedSample:
@@ -532,9 +507,9 @@ class TestJudgedSample:
         with EndpointServer(lambda seen: rate(seen, 5 if "text of p1" in seen.prompt else 0)) as server:
             app = endpoint(asked, server)
             assert named(app.number_input, "plan calls").value == job_plan.FIRST_CALLS
-            app = ended(press(app, "grade sample"), asked)
-            agreed, compared, *_ = numbers(note(app, "sample-outcome"))
-            assert (agreed, compared) == (2, 2) and 0.06 in numbers(note(app, "sample-outcome"))
+            app = ended(app.press("grade sample"), asked)
+            agreed, compared, *_ = numbers(app.note("sample-outcome"))
+            assert (agreed, compared) == (2, 2) and 0.06 in numbers(app.note("sample-outcome"))
             table = next(table.value for table in app.dataframe if "Judgment" in table.value)
             assert sorted(zip(table["Judgment"], table["Label"], strict=True)) == [(0, 0), (2, 5)]
             assert not keyed(app.button, "grade sample"), "the whole sample must be graded"
@@ -543,16 +518,16 @@ class TestJudgedSample:
     def test_sample_labels_ignore_pairs_that_endpoint_refuses(self, asked: Project) -> None:
         self.judged(asked)
         with EndpointServer(lambda seen: refuse() if "is tin" in seen.prompt else rate(seen, 4)) as server:
-            app = choose(endpoint(asked, server), "plan calls", 3)
-            app = choose(app, "plan flying", 1)
-            app = ended(press(app, "grade"), asked)
-            assert shows(app, "failed", "I cannot help with that")
-            assert metric(app, "metric to grade") == "1" and metric(app, "metric calls failed") != ""
-            app = press(app, "grade sample")
+            app = endpoint(asked, server).choose("plan calls", 3)
+            app = app.choose("plan flying", 1)
+            app = ended(app.press("grade"), asked)
+            assert app.shows("failed", "I cannot help with that")
+            assert app.metric_of("metric to grade") == "1" and app.metric_of("metric calls failed") != ""
+            app = app.press("grade sample")
             app = ended(app, asked)
             assert len(table := next(t.value for t in app.dataframe if "Judgment" in t.value)) == 2
         assert table["Label"].tolist() == [4, 4], "a refused pair leaves the label to the other question"
-        agreeing, compared, *_ = numbers(note(app, "sample-outcome"))
+        agreeing, compared, *_ = numbers(app.note("sample-outcome"))
         assert (agreeing, compared) == (1, 2)
 
 
@@ -577,7 +552,7 @@ class TestFailedPairs:
             return len([box for box in app.expander if box.label.startswith("**")])
 
         assert shown() == 10
-        choose(app, "reason", "1 × off the scale")
+        app.choose("reason", "1 × off the scale")
         assert shown() == 1
         assert codes(app) == ["9"]
 
@@ -585,14 +560,14 @@ class TestFailedPairs:
         say(asked, ("What is tin?", "p1", Grade(1, "defaulted", raw="Hm.")))
         app = visit("grading")
         bodies = [str(element.proto.body) for element in app.get("html")]
-        assert [body for body in bodies if look.rating_html(1, "Rating") in body] and shows(app, "failed")
+        assert [body for body in bodies if look.rating_html(1, "Rating") in body] and app.shows("failed")
         assert codes(app) == ["Hm."]
-        assert not shows(app, "not-asked-again")
+        assert not app.shows("not-asked-again")
         say(asked, ("What is tin?", "p1", Grade(None, "failed")), spec=GraderSpec("theirs", "self-rating", "gone"))
         app = visit("grading", failed_of="theirs")
         assert find_grader(asked, "theirs").failures == 1
-        assert shows(app, "failed")
-        assert "passages" in links(app)
+        assert app.shows("failed")
+        assert "passages" in app.links()
 
 
 class TestPrices:
@@ -600,9 +575,9 @@ class TestPrices:
         app = visit("grading")
         added = [{"Model": "m"}]
         app.session_state[app.data_editor[0].key] = {"edited_rows": {}, "added_rows": added, "deleted_rows": []}
-        sound(app.run())
-        press(app, "save prices")
-        check_refused(app, "invalid-price", "m")
+        app.run()
+        app.press("save prices")
+        app.check_refused("invalid-price", "m")
         assert model_prices(asked) == {}
         set_price(asked, "old", Price(1, 2), "ann")
         set_price(asked, "gone", Price(3, 4), "ann")
@@ -612,14 +587,14 @@ class TestPrices:
             "added_rows": [{"Model": "new", tables.READ: 0.5, tables.WRITTEN: 1.5}],
             "deleted_rows": [0],
         }
-        sound(app.run())
-        press(app, "save prices")
+        app.run()
+        app.press("save prices")
         assert model_prices(asked) == {"old": Price(7.5, 2), "new": Price(0.5, 1.5)}
 
 
-def kept(app: AppTest, project: Project) -> dict[str, object]:
+def kept(app: Screen, project: Project) -> dict[str, object]:
     """Save the grader and return its stored parameters."""
-    press(enter(app, "setup name", "mine"), "setup save")
+    app.enter("setup name", "mine").press("setup save")
     (found,) = named_graders(project)
     assert (found.name, found.author, app.selectbox("setup").value) == ("mine", "ann", "saved:mine")
     return found.parameters
@@ -627,21 +602,21 @@ def kept(app: AppTest, project: Project) -> dict[str, object]:
 
 def test_settings_of_each_kind_of_grader_are_saved(project: Project, tiny_t5: Path) -> None:
     fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
-    app = choose(choose(visit("grading"), "setup", "Self-rating"), "model", str(tiny_t5))
+    app = visit("grading").choose("setup", "Self-rating").choose("model", str(tiny_t5))
     for name, value in {"dtype": "float32", "num_beams": 5, "cue": "Score:"}.items():
-        enter(app, name, value)
+        app.enter(name, value)
     chosen = {"model": str(tiny_t5), "dtype": "float32", "num_beams": 5, "cue": "Score:"}
     assert kept(app, project) == {"back_end": "transformers"} | chosen
-    app = choose(kind("Self-rating"), "back_end", "Endpoint")
-    choose(app, "model", "base")
-    enter(app, "api", "Plain completions")
+    app = kind("Self-rating").choose("back_end", "Endpoint")
+    app.choose("model", "base")
+    app.enter("api", "Plain completions")
     assert kept(app, project) == {"back_end": "openai", "model": "base", "api": "completions"}
     app = kind("Multiple choice")
     assert not keyed(app.number_input, "num_beams")
-    enter(app, "normalise", "characters")
+    app.enter("normalise", "characters")
     assert kept(app, project) == {"back_end": "transformers", "normalise": "characters"}
-    choose(app, "setup", "Multiple choice")
-    choose(app, "by", "letter")
+    app.choose("setup", "Multiple choice")
+    app.choose("by", "letter")
     assert not keyed(app.selectbox, "normalise")
     assert named(app.number_input, "num_beams").value == 1
 

@@ -10,7 +10,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
 from exam_workbench.exchange import import_files
@@ -23,22 +22,7 @@ from pages.parts.boards import agreement_table
 from tests.bank.test_unknown_words import BREAD, by_id
 from tests.made.projects import fill, filled_project, judge
 from tests.made.refusals import mentions
-from tests.made.screens import (
-    board,
-    edit,
-    errors,
-    holds,
-    html,
-    metric,
-    note,
-    numbers,
-    plain_texts,
-    rows,
-    shown_project,
-    shows,
-    tell,
-    visit,
-)
+from tests.made.screens import Screen, numbers, shown_project, visit
 from tests.study.test_meta_evaluation import BANK, GRADES as META_GRADES, JUDGED, RUNS
 
 __all__ = ["by_id"]  # fixtures
@@ -58,9 +42,9 @@ def three_systems(project: Project) -> None:
 looked_at = shown_project(three_systems)
 
 
-def table(app: AppTest) -> dict[str, Any]:
+def table(app: Screen) -> dict[str, Any]:
     """Return the table as shown: row names, fixed columns, and values by column title."""
-    held = holds(app, "agreements")["table"]
+    held = app.holds("agreements")["table"]
     heads = [(at, name, f"{head['title']} {sign['sign']}") for at, head in enumerate(held["heads"])
              for name, sign in enumerate(head["signs"])]  # fmt: skip
     return (
@@ -70,13 +54,13 @@ def table(app: AppTest) -> dict[str, Any]:
     )
 
 
-def select(app: AppTest, row: int, measure: int) -> AppTest:
+def select(app: Screen, row: int, measure: int) -> Screen:
     """Click a cell of the table."""
-    return tell(app, "agreements", "pick", [row, measure])
+    return app.tell("agreements", "pick", [row, measure])
 
 
-def opened(app: AppTest) -> dict[str, Any]:
-    found: dict[str, Any] = holds(app, "agreements")["detail"]
+def opened(app: Screen) -> dict[str, Any]:
+    found: dict[str, Any] = app.holds("agreements")["detail"]
     return found
 
 
@@ -88,12 +72,12 @@ def test_table_shows_all_rows_and_computed_values(shared: Project) -> None:
     assert shown["Min rating"] == [str(row.min_rating) for row in expected.rows]
     values = [row.cells[1].value("spearman") for row in expected.rows]
     assert shown["nDCG@10 ρ"] == ["†" if value is None else f"{value:.3f}" for value in values]
-    marks = [row["cells"][1][0]["mark"] for row in holds(app, "agreements")["table"]["rows"]]
+    marks = [row["cells"][1][0]["mark"] for row in app.holds("agreements")["table"]["rows"]]
     assert marks == [row.cells[1].marks["spearman"] for row in expected.rows]
     # One pair has failed, so the share of graded pairs is below 100%.
     assert shown["Pairs"][0] == "88%"
-    assert shows(app, "legend", "0.05", "0.5")
-    assert shows(app, "undefined-cells")
+    assert app.shows("legend", "0.05", "0.5")
+    assert app.shows("undefined-cells")
     assert [element.proto.label for element in app.get("download_button")] == ["TSV", "LaTeX"]
 
 
@@ -153,20 +137,20 @@ def test_cell_shows_both_leaderboards_and_links_to_the_screen(shared: Project) -
     assert MARKUP in detail["title"]
     app = select(select(visit("measures", ratings=["3"], cell="0,0"), 0, 1), 0, 1)
     assert opened(app)["place"] == [0, 1]
-    assert opened(tell(app, "agreements", "pick", [])) is None
+    assert opened(app.tell("agreements", "pick", [])) is None
     for cell in "99,0", "x", "-1,0", "1":
         assert opened(visit("measures", cell=cell)) is None, cell
-    assert errors(visit("measures", measures=["nonsense"])) == ["unknown-measure"]
+    assert visit("measures", measures=["nonsense"]).errors() == ["unknown-measure"]
 
 
 def test_heat_map_keeps_values_and_intervals_are_optional(shared: Project) -> None:
     app = visit("measures", shape="Heat map")
-    assert holds(app, "agreements")["table"]["heat"]
+    assert app.holds("agreements")["table"]["heat"]
     assert table(app) == table(visit("measures"))
     app = visit("measures", rows=["test grader"], measures=["nDCG@10"], ratings=["4"], intervals="true")
-    (row,) = holds(app, "agreements")["table"]["rows"]
+    (row,) = app.holds("agreements")["table"]["rows"]
     assert " to " in row["cells"][0][0]["interval"]
-    assert shows(app, "legend")
+    assert app.shows("legend")
 
 
 def test_imported_leaderboards_are_compared(project: Project) -> None:
@@ -183,7 +167,7 @@ def test_imported_leaderboards_are_compared(project: Project) -> None:
 def test_judgments_without_runs_are_reported(project: Project) -> None:
     fill(project, BANK, {}, {})
     judge(project, JUDGED)
-    assert errors(visit("measures")) == ["no-runs"]
+    assert visit("measures").errors() == ["no-runs"]
 
 
 SYSTEMS = [f"s{i}" for i in range(5)]
@@ -205,35 +189,35 @@ def part(project: Project) -> None:
 def test_leaderboard_names_the_compared_queries(part: Project, over: str) -> None:
     app = visit("leaderboard", over_queries=over)
     found = compare(part, "nDCG@10", "NIST", queries=over)
-    assert metric(app, "metric Spearman") == f"{found.correlation.spearman:.3f}"
-    assert found.queries.description in plain_texts(app)
-    shown = board(app)
+    assert app.metric_of("metric Spearman") == f"{found.correlation.spearman:.3f}"
+    assert found.queries.description in app.plain_texts()
+    shown = app.board()
     assert dict(shown["Score"]) == pytest.approx(found.board.scores)
     assert dict(shown["Official Score"]) == pytest.approx(found.official.scores)
 
 
 def test_screens_count_queries_of_each_correlation(part: Project) -> None:
     app = visit("measures", measures="nDCG@10")
-    held = holds(app, "agreements")["table"]
+    held = app.holds("agreements")["table"]
     assert {row["fixed"]["Queries"] for row in held["rows"]} == {"2 of 3 / 5", "5"}
-    opened = holds(tell(app, "agreements", "pick", [0, 0]), "agreements")["detail"]
+    opened = app.tell("agreements", "pick", [0, 0]).holds("agreements")["detail"]
     assert {2, 3, 5} <= set(numbers(opened["says"]))
     bank.save_version(part, [Question("q1/1", "q1", "q2?")], "reworded", "ann")
-    assert {2, 3, 5} <= set(numbers(note(visit("changes", from_version="1", to_version="2"), "about-change")))
+    assert {2, 3, 5} <= set(numbers(visit("changes", from_version="1", to_version="2").note("about-change")))
 
 
 def test_screens_mark_unknown_wordings(by_id: Project) -> None:
-    asked = holds(visit("passages", query="q1", passage="p1"), "question-ratings")["questions"]
+    asked = visit("passages", query="q1", passage="p1").holds("question-ratings")["questions"]
     assert "q1/bread (words not known)" in [one["words"] for one in asked]
     app = visit("question_bank", query="q1")
-    row = rows(app)[0]
+    row = app.rows()[0]
     assert row["lost"]
     assert row["text"] is None
     # Entering only spaces keeps the wording unknown and creates no draft.
-    edit(app, None, text="  ")
+    app.edit(None, text="  ")
     assert not bank.list_drafts(by_id, "ann")
-    edit(app, None, text="How do I bake bread?")
+    app.edit(None, text="How do I bake bread?")
     assert bank.list_drafts(by_id, "ann")[row["id"]].question.text == "How do I bake bread?"
     bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     app = visit("changes", from_version="1", to_version="2", differs="Questions")
-    assert "words not known" in plain_texts(app) + html(app)
+    assert "words not known" in app.plain_texts() + app.markup()

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench import audit, bank
 from exam_workbench.audit import Goal, audits_to_judge
@@ -23,42 +22,41 @@ from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.grading.test_grading import HashGrader
 from tests.made.audits import fill_audited, judge_batch
-from tests.made.screens import APP, DEADLINE, boxes, holds, note, numbers, sound, visit
+from tests.made.screens import APP, Screen, numbers, visit
 
 QUERIES = ["q1", "q2"]
 
 
-def order(app: AppTest) -> list[str]:
+def order(app: Screen) -> list[str]:
     """Return the queries in the order of the screen."""
-    return [key.removeprefix("work-") for key in boxes(app) if key.startswith("work-")]
+    return [key.removeprefix("work-") for key in app.boxes() if key.startswith("work-")]
 
 
-def row_links(app: AppTest, query: str) -> list[Any]:
+def row_links(app: Screen, query: str) -> list[Any]:
     """Return the links of a query: its title, then its tasks."""
-    return [one.proto for one in boxes(app)[f"work-{query}"].get("page_link")]
+    return [one.proto for one in app.boxes()[f"work-{query}"].get("page_link")]
 
 
 def place(link: Any) -> dict[str, str]:
     return dict(parse_qsl(link.query_string))
 
 
-def followed(link: Any, **more: str) -> AppTest:
-    app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
+def followed(link: Any, **more: str) -> Screen:
+    app = Screen()
     for name, value in (place(link) | more).items():
         app.query_params[name] = value
-    return sound(app.switch_page(f"pages/{link.page}.py").run())
+    return app.switch_page(f"pages/{link.page}.py").run()
 
 
-def done(app: AppTest) -> dict[str, bool]:
+def done(app: Screen) -> dict[str, bool]:
     return {str(box.key).removeprefix("done "): box.value for box in app.checkbox}
 
 
-def ticked(app: AppTest, query: str) -> AppTest:
-    app.checkbox(f"done {query}").set_value(not app.checkbox(f"done {query}").value)
-    return sound(app.run())
+def ticked(app: Screen, query: str) -> Screen:
+    return app.choose(f"done {query}", not app.checkbox(f"done {query}").value)
 
 
-def progress(app: AppTest) -> list[float]:
+def progress(app: Screen) -> list[float]:
     (bar,) = app.get("progress")
     return numbers(bar.proto.text)
 
@@ -77,9 +75,9 @@ def test_query_links_show_counts_and_open_only_that_query(shared: Project) -> No
     assert counts == {"q1": [[3], [0, 4], [waiting["q1"]]], "q2": [[2], [0, 3], [waiting["q2"]]]}
     assert sum(waiting.values()) > 0
     _, _, passages, disagreements = row_links(app, "q2")
-    listed = holds(followed(passages, part="Ratings"), "passage-list")
+    listed = followed(passages, part="Ratings").holds("passage-list")
     assert [row["at"] for row in listed["rows"]] == [["q2", "p5"], ["q2", "p6"], ["q2", "p7"]]
-    cases = holds(followed(disagreements), "cases")
+    cases = followed(disagreements).holds("cases")
     assert cases["total"] == int(numbers(disagreements.label)[0])
 
 
@@ -98,7 +96,7 @@ def test_title_opens_the_next_task_and_judging_updates_counts(small: Project) ->
 def test_done_query_keeps_its_place_until_the_next_visit(small: Project) -> None:
     app = visit("my_work")
     mark_done(small, "q2", True, "ann")
-    assert done(sound(app.run())) == {"q1": False, "q2": True}
+    assert done(app.run()) == {"q1": False, "q2": True}
     assert done(ticked(app, "q2")) == {"q1": False, "q2": False}
     assert order(app) == QUERIES and done(app) == {"q1": False, "q2": False}
     app = ticked(app, "q1")
@@ -108,13 +106,13 @@ def test_done_query_keeps_its_place_until_the_next_visit(small: Project) -> None
     app = ticked(app, "q1")
     assert order(app) == QUERIES and not done_queries(small)
     ticked(app, "q1")
-    sound(app.switch_page("pages/grading.py").run())
-    assert order(sound(app.switch_page("pages/my_work.py").run())) == ["q2", "q1"]
+    app.switch_page("pages/grading.py").run()
+    assert order(app.switch_page("pages/my_work.py").run()) == ["q2", "q1"]
 
 
 def test_pool_counts_and_due_dates_are_shown(small: Project) -> None:
     app = visit("my_work")
-    assert numbers(note(app, "pool-counted")) == [20, 4] and progress(app) == [0, 2]
+    assert numbers(app.note("pool-counted")) == [20, 4] and progress(app) == [0, 2]
     set_due(small, ["q1"], date.today() - timedelta(days=2), "olga")
     set_due(small, ["q2"], soon := date.today() + timedelta(days=2), "olga")
     app = visit("my_work")
@@ -122,9 +120,9 @@ def test_pool_counts_and_due_dates_are_shown(small: Project) -> None:
     assert progress(ticked(app, "q1")) == [1, 2, soon.day, soon.year]
 
 
-def news(app: AppTest) -> list[str]:
+def news(app: Screen) -> list[str]:
     """Return the URLs of the audits and jobs above the queue."""
-    (panel,) = holds(app, "my-news")["panels"]
+    (panel,) = app.holds("my-news")["panels"]
     return [line["to"] for block in panel["blocks"] for line in block["lines"]]
 
 

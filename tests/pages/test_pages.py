@@ -18,28 +18,7 @@ from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import commit, fill, grade, judge, new_project, set_patience
-from tests.made.screens import (
-    MARKED,
-    MARKUP,
-    QUESTIONS,
-    RUNS,
-    board,
-    boxes,
-    check_refused,
-    choose,
-    holds,
-    in_bank,
-    links,
-    metric,
-    named,
-    press,
-    said,
-    shows,
-    sound,
-    tell,
-    texts,
-    visit,
-)
+from tests.made.screens import MARKED, MARKUP, QUESTIONS, RUNS, named, visit
 
 SCREENS = ("home", "question_bank", "grading", "leaderboard", "export")
 
@@ -47,8 +26,8 @@ SCREENS = ("home", "question_bank", "grading", "leaderboard", "export")
 def test_screens_without_a_project_show_next_step() -> None:
     for screen in *SCREENS[1:], "disagreements", "prompts":
         app = visit(screen)
-        assert shows(app, "no-project"), screen
-        assert links(app) == [""], screen
+        assert app.shows("no-project"), screen
+        assert app.links() == [""], screen
 
 
 def test_screens_of_an_empty_project_show_next_step(project: Project) -> None:
@@ -66,9 +45,9 @@ def test_screens_of_an_empty_project_show_next_step(project: Project) -> None:
     }
     for screen, (key, leads_to) in expected.items():
         app = visit(screen)
-        assert shows(app, key), screen
-        assert links(app) == leads_to, screen
-        assert not app.error and "readiness" not in boxes(app), screen
+        assert app.shows(key), screen
+        assert app.links() == leads_to, screen
+        assert not app.error and "readiness" not in app.boxes(), screen
 
 
 class TestGrading:
@@ -78,41 +57,38 @@ class TestGrading:
         app = visit("grading")
 
         def shown() -> tuple[str, ...]:
-            return tuple(metric(app, f"metric {name}") for name in ("needed", "known", "failed", "to grade"))
+            return tuple(app.metric_of(f"metric {name}") for name in ("needed", "known", "failed", "to grade"))
 
         assert shown() == ("18", "1", "1", "16")
-        boxes(app)["plan again"].checkbox[0].check()
-        sound(app.run())
-        assert metric(app, "metric to grade") == "17"
-        named(app.multiselect, "queries").set_value(["q2"])
-        sound(app.run())
+        app.boxes()["plan again"].checkbox[0].check()
+        app.run()
+        assert app.metric_of("metric to grade") == "17"
+        app.choose("queries", ["q2"])
         assert shown() == ("6", "0", "0", "6")
         assert make_plan(small, grader.spec, 1, Scope(("q2",))).to_grade == 6
         named(app.multiselect, "queries").set_value([])
-        named(app.number_input, "top").set_value(1)
-        sound(app.run())
+        app.choose("top", 1)
         assert shown() == ("15", "1", "0", "14")
         assert make_plan(small, grader.spec, 1, Scope(top=1)).to_grade == 14
         # A shallower pool no longer allows this choice.
         commit(small, set_pool_depth, 2, "ann")
-        named(app.number_input, "top").set_value(2)
-        sound(app.run())
+        app.choose("top", 2)
         commit(small, set_pool_depth, 1, "ann")
-        sound(app.run())
+        app.run()
 
 
 class TestExport:
     def test_export_counts_labels_and_previews_qrels(self, shared: Project) -> None:
         app = visit("export")
         table = list_labels(shared, basis(shared, Policy()))
-        assert metric(app, "metric labels") == str(table["label"].notna().sum()) == "7"
-        assert metric(app, "metric unlabelled") == "0"
-        assert metric(app, "metric partial") == "1"
-        assert metric(app, "metric graded") == "94%"
-        app = choose(app, "label", "Weighted mean")
+        assert app.metric_of("metric labels") == str(table["label"].notna().sum()) == "7"
+        assert app.metric_of("metric unlabelled") == "0"
+        assert app.metric_of("metric partial") == "1"
+        assert app.metric_of("metric graded") == "94%"
+        app = app.choose("label", "Weighted mean")
         expected = exporting.qrels_text(shared, Policy(label="mean"))
         assert app.code[0].value == expected.rstrip("\n")
-        app = choose(choose(app, "tau", 3), "binary", True)
+        app = app.choose("tau", 3).choose("binary", True)
         expected = exporting.qrels_text(shared, Policy(label="mean", min_rating=3), binary=True)
         assert app.code[0].value == expected.rstrip("\n")
         assert {line.split()[-1] for line in expected.splitlines()} == {"0", "1"}
@@ -121,8 +97,8 @@ class TestExport:
         reworded = [Question(q.question_id, q.query_id, f"{q.text} Really?") for q in QUESTIONS]
         bank.save_version(small, reworded, "all reworded", "tester")
         app = visit("export")
-        assert shows(app, "no-labels")
-        assert links(app) == ["grading"]
+        assert app.shows("no-labels")
+        assert app.links() == ["grading"]
         assert not app.get("download_button")
 
 
@@ -131,15 +107,15 @@ def test_unreadable_project_is_reported_and_can_be_replaced(tmp_path: Path) -> N
     path.write_bytes(b"this is no database" * 1000)
     for screen in SCREENS:
         app = visit(screen)
-        check_refused(app, "not-a-project", "spoiled")
-        assert "Traceback" not in said(app)
+        app.check_refused("not-a-project", "spoiled")
+        assert "Traceback" not in app.said()
     new_project(path).close()
     with duckdb.connect(str(path)) as connection:
         connection.execute("INSERT INTO migrations VALUES (99, '0099_of_the_future', now()::TIMESTAMP)")
     app = visit("home")
-    check_refused(app, "newer-version", "spoiled")
+    app.check_refused("newer-version", "spoiled")
     named(app.text_input, "name of the new project").set_value("fresh")
-    press(app, "create project")
+    app.press("create project")
     assert app.selectbox("project").value == "fresh"
     assert not app.error
 
@@ -157,10 +133,10 @@ def test_project_locked_by_another_process_is_reported(small: Project, monkeypat
         assert holder.stdout is not None
         assert holder.stdout.readline()
         app = visit("leaderboard")
-        check_refused(app, "project-in-use", holder.pid)
-    sound(app.run())
+        app.check_refused("project-in-use", holder.pid)
+    app.run()
     assert not app.error
-    assert len(board(app)) == len(RUNS)
+    assert len(app.board()) == len(RUNS)
 
 
 def test_external_text_is_shown_literally(project: Project) -> None:
@@ -170,14 +146,14 @@ def test_external_text_is_shown_literally(project: Project) -> None:
 
     app = visit("question_bank")
     # The components render their data as plain text only.
-    assert holds(app, "questions")["query"]["text"] == f"query {MARKED}"
-    assert [row["text"] for row in holds(app, "queries")["rows"]] == [f"query {MARKED}"]
-    assert texts(app) == [question.text]
-    in_bank(app, {"act": "dialog", "name": "history", "id": "q/1"})
+    assert app.holds("questions")["query"]["text"] == f"query {MARKED}"
+    assert [row["text"] for row in app.holds("queries")["rows"]] == [f"query {MARKED}"]
+    assert app.texts() == [question.text]
+    app.in_bank({"act": "dialog", "name": "history", "id": "q/1"})
     assert question.text in [text.value for text in app.text]
 
-    app = tell(tell(visit("leaderboard"), "systems", "open", MARKUP), "systems", "ask", MARKED)
-    detail = holds(app, "systems")["detail"]
+    app = visit("leaderboard").tell("systems", "open", MARKUP).tell("systems", "ask", MARKED)
+    detail = app.holds("systems")["detail"]
     assert detail["run"] == MARKUP
     (passage,) = detail["passages"]
     assert (passage["text"], passage["label"], passage["judgment"]) == (f"text of {MARKED}", 5, 1)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench.bank import put_grader, save_version
 from exam_workbench.grading._grade_storage import add_outcomes
@@ -34,23 +33,7 @@ from pages.parts.shared import person
 from tests.made.browser import WINDOW, Server, as_it_is_now, button, note as box_of, ready
 from tests.made.cited import put_cited, sentence
 from tests.made.projects import SPEC, commit, file_of, fill, list_passages, new_project
-from tests.made.screens import (
-    QUESTIONS,
-    check_refused,
-    choose,
-    holds,
-    keyed,
-    named,
-    note,
-    numbers,
-    press,
-    put_small,
-    said,
-    shows,
-    sound,
-    tell,
-    visit,
-)
+from tests.made.screens import QUESTIONS, Screen, keyed, named, numbers, put_small, visit
 
 HOSTILE = (
     "<script>document.title = 'broken'</script><img src=x onerror=\"document.title='broken'\"> **bold** $x$ :red[r]"
@@ -58,43 +41,43 @@ HOSTILE = (
 )
 
 
-def passage(app: AppTest) -> str:
+def passage(app: Screen) -> str:
     """Return the HTML of the open passage, with its query and label."""
     return str(next(element.proto.body for element in app.get("html") if "desk-passage" in element.proto.body))
 
 
-def text_of(app: AppTest) -> str:
+def text_of(app: Screen) -> str:
     """Return the visible text of the open passage."""
     found = re.search(r'<div class="passage-text"[^>]*>(.*?)</div>', passage(app), re.DOTALL)
     assert found
     return plain_text(found[1])
 
 
-def label(app: AppTest) -> str:
+def label(app: Screen) -> str:
     """Return the label line of the open passage as plain text."""
     found = re.search(r'<div class="label">(.*?)</div>', passage(app))
     return plain_text(found[1]) if found else ""
 
 
-def beside(app: AppTest) -> str:
+def beside(app: Screen) -> str:
     """Return the known facts about the passage and the effect of ratings, as plain text."""
     known = [e.proto.body for e in app.get("html") if re.search("desk-(known|effect)", e.proto.body)]
     return plain_text(" ".join(re.sub(r"(?=<)", " ", body) for body in known))
 
 
-def asked(app: AppTest) -> dict[str, Any]:
+def asked(app: Screen) -> dict[str, Any]:
     """Return the data of the questions by id, in screen order."""
-    return {one["id"]: one for one in holds(app, "question-ratings")["questions"]}
+    return {one["id"]: one for one in app.holds("question-ratings")["questions"]}
 
 
-def rows(app: AppTest) -> str:
+def rows(app: Screen) -> str:
     """Return the HTML of the list of all overrides."""
     return "\n".join(element.proto.body for element in app.get("html") if 'class="asked"' in element.proto.body)
 
 
-def url(app: AppTest, name: str) -> str:
+def url(app: Screen, name: str) -> str:
     """Return a URL parameter, or the value that the browser would add."""
-    value = app.query_params[name] if name in app.query_params else holds(app, "place")["values"][name]
+    value = app.query_params[name] if name in app.query_params else app.holds("place")["values"][name]
     return value if isinstance(value, str) else value[-1]
 
 
@@ -102,29 +85,29 @@ def plain_text(markup: str) -> str:
     return html.unescape(re.sub(r"<[^>]*>", "", markup))
 
 
-def listed(app: AppTest) -> list[str]:
+def listed(app: Screen) -> list[str]:
     """Return the texts of the listed passages."""
-    return [row["text"] for row in holds(app, "passage-list")["rows"]]
+    return [row["text"] for row in app.holds("passage-list")["rows"]]
 
 
-def walk(app: AppTest, step: str) -> AppTest:
+def walk(app: Screen, step: str) -> Screen:
     """Open the next ("after") or previous ("before") passage of the list."""
-    return in_list(app, do="open", at=holds(app, "passage-list")[step])
+    return in_list(app, do="open", at=app.holds("passage-list")[step])
 
 
-def in_list(app: AppTest, **act: object) -> AppTest:
+def in_list(app: Screen, **act: object) -> Screen:
     """Send an action of the list."""
-    return tell(app, "passage-list", "acts", [{"id": holds(app, "passage-list")["taken"] + 1, **act}])
+    return app.act("passage-list", act)
 
 
-def do(app: AppTest, what: str, number: int | None = None, **more: object) -> AppTest:
+def do(app: Screen, what: str, number: int | None = None, **more: object) -> Screen:
     """Send an action of the questions. Its number identifies it."""
-    held = holds(app, "question-ratings")
+    held = app.holds("question-ratings")
     act = {"id": number or held["taken"] + 1, "do": what, "at": held["at"], **more}
-    return tell(app, "question-ratings", "acts", [act])
+    return app.tell("question-ratings", "acts", [act])
 
 
-def rate(app: AppTest, ratings: dict[str, int], reason: str = "it only asks", number: int | None = None) -> AppTest:
+def rate(app: Screen, ratings: dict[str, int], reason: str = "it only asks", number: int | None = None) -> Screen:
     """Override ratings of the open passage for one reason."""
     return do(app, "override", number, ratings=ratings, reason=reason)
 
@@ -148,28 +131,16 @@ def extract(
         add_outcomes(cursor, put_grader(cursor, spec), outcomes, 0)
 
 
-def choose_part(app: AppTest, part: str) -> AppTest:
-    (box,) = [box for box in app.get("button_group") if box.key == "part"]
-    box.set_value(part)
-    return sound(app.run())
-
-
-def desk(app: AppTest) -> Any:
+def desk(app: Screen) -> Any:
     """Return the data of the judging desk."""
-    return holds(app, "passage-judging")
+    return app.holds("passage-judging")
 
 
-def at_desk(app: AppTest, *acts: dict[str, object]) -> AppTest:
-    """Send actions of the judging desk."""
-    taken = desk(app)["taken"]
-    return tell(app, "passage-judging", "acts", [{"id": taken + at, **one} for at, one in enumerate(acts, 1)])
+def judge_at_desk(app: Screen, query: str, passage_id: str, value: int, **more: object) -> Screen:
+    return app.act("passage-judging", {"do": "judge", "query": query, "passage": passage_id, "value": value, **more})
 
 
-def judge_at_desk(app: AppTest, query: str, passage_id: str, value: int, **more: object) -> AppTest:
-    return at_desk(app, {"do": "judge", "query": query, "passage": passage_id, "value": value, **more})
-
-
-def cards(app: AppTest) -> dict[str, Any]:
+def cards(app: Screen) -> dict[str, Any]:
     """Return the passages of the judging desk by id, in screen order."""
     return {card["passage"]: card for card in desk(app)["cards"]}
 
@@ -178,11 +149,11 @@ EXTRACTIVE = GraderSpec("reader", "extractive", "m")
 
 
 def test_link_with_filter_resets_earlier_filters(shared: Project) -> None:
-    app = choose(visit("passages"), "of_query", "q2")
-    sound(app.switch_page("pages/export.py").run())
+    app = visit("passages").choose("of_query", "q2")
+    app.switch_page("pages/export.py").run()
     app.query_params.clear()
     app.query_params["overridden"] = "true"
-    app = sound(app.switch_page("pages/passages.py").run())
+    app = app.switch_page("pages/passages.py").run()
     assert app.session_state["overridden"] and app.selectbox("of_query").value is None
 
 
@@ -191,7 +162,7 @@ class TestReading:
         app = visit("passages", part="Ratings")
         assert url(app, "passage") == "p1"
         assert text_of(app) == "text of p1"
-        about = holds(app, "passage-list")
+        about = app.holds("passage-list")
         assert (about["total"], about["place"], about["chosen"]) == (7, 1, ["q1", "p1"])
         assert (
             about["rows"][0] | {"at": ["q1", "p1"], "query": "query q1", "text": "text of p1", "label": 5}
@@ -203,7 +174,7 @@ class TestReading:
         assert re.search(r"assessors\s+2", beside(app))
         assert re.search(r"good\s+1\s", beside(app))
         app = visit("passages", query="q1", passage="p99")
-        check_refused(app, "unknown-passage", "q1", "p99")
+        app.check_refused("unknown-passage", "q1", "p99")
         assert len(listed(app)) == 7
 
     def test_failed_and_ungraded_pairs_show_their_status(self, small: Project) -> None:
@@ -256,13 +227,12 @@ class TestReading:
         assert marks[1][0] == "1. What is A? (rated 4 by reader)\n2. What is B? (rated 4 by reader)"
         app = visit("passages", query="q1", passage="new", grader=SPEC.name)
         assert {one["grader"] for q in asked(app).values() for one in q["said"]} == {SPEC.name}
-        app.multiselect("beside_it").set_value(["reader"])
-        sound(app.run())
+        app.choose("beside_it", ["reader"])
         by_grader = {q["id"]: {one["grader"]: one for one in q["said"]} for q in asked(app).values()}
         assert all(set(one) == {SPEC.name, "reader"} for one in by_grader.values())
         one = by_grader["q1/a"]["reader"]
         assert (one["rating"], one["answer"]) == (4, "the grass is green")
-        assert holds(app, "question-ratings")["several"]
+        assert app.holds("question-ratings")["several"]
         extract(small, "There are 4.", {"What is A?": "4"}, GraderSpec("rater", "self-rating", "other"), name="rated")
         assert "<mark" not in passage(visit("passages", query="q1", passage="rated", grader="rater"))
 
@@ -279,7 +249,7 @@ class TestReading:
         fill(project, [], {}, {"one": {"q1": ["p1"]}})
         app = visit("passages", part="Ratings")
         assert text_of(app) == "text of p1"
-        assert shows(app, "no-active-question")
+        assert app.shows("no-active-question")
         judge_at_desk(visit("passages"), "q1", "p1", 1)
         assert own_judgment(project, "q1", "p1", "ann") == 1
 
@@ -289,39 +259,39 @@ class TestReading:
         (box,) = [box for box in app.selectbox if box.label == "Query"]
         assert box.options == ["query q1 (q1)", "query q1 (q2)"]
         box.set_value("q2")
-        assert holds(sound(app.run()), "passage-list")["total"] == 3
+        assert app.run().holds("passage-list")["total"] == 3
         assert (url(app, "query"), url(app, "passage")) == ("q2", "p5")
 
 
 class TestFinding:
     def test_list_is_filtered_by_fields_and_by_link(self, shared: Project) -> None:
-        app = choose(visit("passages", part="Ratings"), "words", "nowhere")
-        about = holds(app, "passage-list")
+        app = visit("passages", part="Ratings").choose("words", "nowhere")
+        about = app.holds("passage-list")
         assert (about["rows"], about["total"], about["place"]) == ([], 0, None)
         assert text_of(app) == "text of p1"
-        app = choose(app, "words", "OF P6")
+        app = app.choose("words", "OF P6")
         assert listed(app) == ["text of p6"]
-        press(app, "clear filters")
-        choose(app, "has_label", 5)
+        app.press("clear filters")
+        app.choose("has_label", 5)
         assert listed(app) == ["text of p1"]
-        press(app, "clear filters")
-        choose(app, "flagged", True)
+        app.press("clear filters")
+        app.choose("flagged", True)
         assert listed(app) == ["text of p3", "text of p2", "text of p7"]
         again = visit("passages", flagged="true", words="p7")
         assert listed(again) == ["text of p7"]
 
     def test_next_and_previous_follow_the_filtered_list(self, shared: Project) -> None:
-        app = choose(visit("passages", part="Ratings"), "flagged", True)
+        app = visit("passages", part="Ratings").choose("flagged", True)
         assert url(app, "passage") == "p1"
         for expected in ("p3", "p2", "p7"):
             walk(app, "after")
             assert url(app, "passage") == expected
-        assert holds(app, "passage-list")["after"] is None
+        assert app.holds("passage-list")["after"] is None
         walk(app, "before")
         assert text_of(app) == "text of p2"
         # The strongest question comes first.
         assert [*asked(app)] == ["q1/c", "q1/a", "q1/b"]
-        about = holds(app, "passage-list")
+        about = app.holds("passage-list")
         assert (about["place"], about["total"]) == (2, 3)
 
     def test_list_opens_at_the_page_of_the_passage(self, small: Project) -> None:
@@ -331,7 +301,7 @@ class TestFinding:
             list_passages(cursor, [("q2", one.passage_id) for one in more])
             refresh_pool(cursor)
         app = visit("passages", query="q2", passage="m89")
-        about = holds(app, "passage-list")
+        about = app.holds("passage-list")
         assert (about["total"], about["page"], len(about["rows"])) == (97, 3, 17)
         assert "more 89" in listed(app)
         in_list(app, do="page", to=1)
@@ -341,24 +311,24 @@ class TestFinding:
 
 
 class TestOverriding:
-    def open(self, question: str = "q1/a", passage: str = "p1") -> AppTest:
+    def open(self, question: str = "q1/a", passage: str = "p1") -> Screen:
         return visit("passages", query="q1", passage=passage, question=question, against="assessors")
 
-    def attempt(self, app: AppTest, ratings: dict[str, int]) -> AppTest:
+    def attempt(self, app: Screen, ratings: dict[str, int]) -> Screen:
         return do(app, "try", ratings=ratings)
 
     def test_override_effect_is_previewed_and_reason_is_required(self, shared: Project) -> None:
         app = self.attempt(self.open(), {"q1/a": 0})
-        assert holds(app, "question-ratings")["label"] == [5, 1]
-        assert shows(app, "effect tried", "nDCG@10")
-        assert re.search(r"5 → 1", note(app, "effect tried"))
+        assert app.holds("question-ratings")["label"] == [5, 1]
+        assert app.shows("effect tried", "nDCG@10")
+        assert re.search(r"5 → 1", app.note("effect tried"))
         app = self.attempt(app, {"q1/a": 0, "q1/b": 0})
-        assert holds(app, "question-ratings")["label"] == [5, 0]
-        assert re.search(r"5 → 0", note(app, "effect tried"))
-        assert not shows(self.attempt(app, {}), "effect tried")
+        assert app.holds("question-ratings")["label"] == [5, 0]
+        assert re.search(r"5 → 0", app.note("effect tried"))
+        assert not self.attempt(app, {}).shows("effect tried")
         app = rate(app, {"q1/a": 0}, " ")
-        assert holds(app, "question-ratings")["taken"] == 4
-        assert holds(app, "question-ratings")["refused"]["code"] == "empty-reason"
+        assert app.holds("question-ratings")["taken"] == 4
+        assert app.holds("question-ratings")["refused"]["code"] == "empty-reason"
         assert find_overrides(shared) == []
 
     def test_overrides_apply_at_once_and_can_be_withdrawn(self, small: Project) -> None:
@@ -366,7 +336,7 @@ class TestOverriding:
         ((one),) = find_overrides(small)
         assert (one.rating, one.author, one.reason) == (0, "ann", "it only asks")
         assert label(app).startswith("Label 1")
-        assert shows(app, "effect made")
+        assert app.shows("effect made")
         given = asked(app)["q1/a"]["override"]
         assert (given["rating"], given["reason"]) == (0, "it only asks")
         assert "ann" in given["by"]
@@ -374,22 +344,22 @@ class TestOverriding:
         app = do(app, "withdraw", keys=[one.key])
         assert find_overrides(small) == []
         assert label(app).startswith("Label 5")
-        assert not shows(app, "effect made")
+        assert not app.shows("effect made")
         app = rate(app, {"q1/a": 0, "q1/b": 0}, "not relevant")
-        made = holds(app, "question-ratings")["made"]
+        made = app.holds("question-ratings")["made"]
         assert [(one.key, one.reason) for one in reversed(find_overrides(small))] == [(k, "not relevant") for k in made]
         assert label(app).startswith("Label 0")
         app = do(app, "withdraw", keys=made)
         assert find_overrides(small) == []
-        assert holds(app, "question-ratings")["made"] == []
-        number = holds(app, "question-ratings")["taken"] + 1
+        assert app.holds("question-ratings")["made"] == []
+        number = app.holds("question-ratings")["taken"] + 1
         app = rate(rate(app, {"q1/a": 0}, number=number), {"q1/a": 0}, number=number)
-        assert holds(app, "question-ratings")["taken"] == number
+        assert app.holds("question-ratings")["taken"] == number
         # Another person withdraws it first.
         (one,) = find_overrides(small)
         withdraw_by_key(small, one.key, "bob")
         app = do(app, "withdraw", keys=[one.key])
-        assert holds(app, "question-ratings")["refused"]["code"]
+        assert app.holds("question-ratings")["refused"]["code"]
         assert asked(app)["q1/a"]["override"] is None
 
     def test_override_list_opens_passages(self, small: Project) -> None:
@@ -397,9 +367,9 @@ class TestOverriding:
         app = visit("passages", part="Ratings")
         assert "3 → 5" not in rows(app)
         app.session_state["override list"] = True
-        sound(app.run())
+        app.run()
         assert re.search(r"\b3 → 5\b\D*\bbob\b", rows(app))
-        press(app, "go to")
+        app.press("go to")
         assert url(app, "passage") == "p2"
         assert url(app, "question") == "q1/b"
 
@@ -427,24 +397,24 @@ class TestJudging:
         assert own_judgment(small, "q1", "p1", "ann") == 1
         assert (cards(app)["p1"]["value"], desk(app)["progress"]["done"]) == (1, 1)
         known = visit("passages", query="q1", passage="p1")
-        assert shows(known, "known", "ann", 2, "names it")
+        assert known.shows("known", "ann", 2, "names it")
         assert "assessor: ann" in beside(known)
         other = visit("passages")
         back = {"do": "take back", "query": "q1", "passage": "p1"}
-        at_desk(app, back)
+        app.act("passage-judging", back)
         assert own_judgment(small, "q1", "p1", "ann") == 2
         judge_at_desk(app, "q1", "p2", 3)
         again = back | {"passage": "p2"}
-        at_desk(app, again)
+        app.act("passage-judging", again)
         assert own_judgment(small, "q1", "p2", "ann") is None
-        assert desk(at_desk(other, again))["error"] is None
+        assert desk(other.act("passage-judging", again))["error"] is None
 
     def test_blind_judging_is_default_and_hides_other_values(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob", "bob's note")
         add_override(small, "q1/a", "p1", 0, "bob says no", "bob")
         app = visit("passages", query="q1")
         page = [str(element.proto.body) for element in app.get("html") if "<style>" not in element.proto.body]
-        everything = "".join([said(app), *page, json.dumps(desk(app)["cards"]), json.dumps(desk(app)["labels"])])
+        everything = "".join([app.said(), *page, json.dumps(desk(app)["cards"]), json.dumps(desk(app)["labels"])])
         assert not app.warning
         for secret in ("bob", "assessors", "<mark", "Rank"):
             assert secret not in everything, secret
@@ -462,20 +432,20 @@ class TestJudging:
             assert [*cards(visit("passages", query="q1"))] == orders[-1]
         monkeypatch.setattr(person, "remembered_name", lambda: "")
         app = judge_at_desk(visit("passages", query="q1"), "q1", "p1", 1)
-        assert shows(app, "not-done-yet"), "a judgment without a name must not be stored"
+        assert app.shows("not-done-yet"), "a judgment without a name must not be stored"
         assert len({*map(tuple, orders)}) > 1
         assert {*map(frozenset, orders)} == {frozenset({"p1", "p2", "p3", "p4"})}
 
     def test_judgment_after_seeing_labels_is_not_blind(self, small: Project) -> None:
         app = visit("passages", query="q1")
         judge_at_desk(app, "q1", "p1", 1)
-        at_desk(app, {"do": "look", "query": "q1", "passage": "p1"})
+        app.act("passage-judging", {"do": "look", "query": "q1", "passage": "p1"})
         assert [(one["passage"], one["label"], one["highest"]) for one in desk(app)["labels"]] == [("p1", 5, 5)]
         judge_at_desk(app, "q1", "p1", 3)
         open_eyed = visit("passages", query="q1", blind="false")
         assert cards(open_eyed)["p2"]["about"]
         judge_at_desk(open_eyed, "q1", "p2", 3, seen=desk(open_eyed)["seen"])
-        rated = choose_part(visit("passages", query="q1", passage="p3"), "Judge")
+        rated = visit("passages", query="q1", passage="p3").choose("part", "Judge")
         judge_at_desk(rated, "q1", "p3", 2)
         told = [[act.blind for act in judgment_history(small, "q1", f"p{n}")] for n in (1, 2, 3)]
         assert told == [[False, True], [False], [False]]
@@ -500,13 +470,13 @@ class TestJudging:
             f"text of {first['cards'][at]['passage']}" for at in first["open"]
         ]
         acts = [{"id": n, "do": "judge", "query": "q1", "passage": f"p{n}", "value": 1} for n in (1, 2, 3)]
-        tell(app, "passage-judging", "acts", acts[:2])
-        tell(app, "passage-judging", "acts", acts)
+        app.tell("passage-judging", "acts", acts[:2])
+        app.tell("passage-judging", "acts", acts)
         assert [own_judgment(small, "q1", f"p{n}", "ann") for n in (1, 2, 3)] == [1, 1, 1]
         assert len(judgment_history(small, "q1", "p1")) == 1
         assert desk(app)["taken"] == 3
         # After an undo, the next blind judgment counts as the first.
-        at_desk(app, {"do": "take back", "query": "q1", "passage": "p2"})
+        app.act("passage-judging", {"do": "take back", "query": "q1", "passage": "p2"})
         judge_at_desk(app, "q1", "p2", 2)
         assert blind_judgments(small, "ann") == {("q1", "p1"): 1, ("q1", "p2"): 2, ("q1", "p3"): 1}
         judge_at_desk(app, "q1", "gone", 1)
@@ -518,16 +488,16 @@ class TestJudging:
         app = judge_at_desk(visit("passages", query="q1"), "q1", "p4", 0)
         assert desk(app)["open"] == []
         assert (desk(app)["finished"]["act"], desk(app)["finished"]["with"]) == ("next", {"query": "q2"})
-        at_desk(app, {"do": "next", "query": "q2"})
+        app.act("passage-judging", {"do": "next", "query": "q2"})
         assert {card["query"] for card in desk(app)["cards"]} == {"q2"}
-        finished = desk(choose(visit("passages"), "of_query", "q1"))["finished"]
+        finished = desk(visit("passages").choose("of_query", "q1"))["finished"]
         assert finished["act"] is None and numbers(finished["title"]) == [4], "the query may have other passages"
 
     def test_link_to_unknown_query_opens_another(self, shared: Project) -> None:
         app = visit("passages", query="q*9")
-        assert shows(app, "another-query", "q*9") and holds(app, "place")["values"]["query"] == "q1"
+        assert app.shows("another-query", "q*9") and app.holds("place")["values"]["query"] == "q1"
         assert {card["query"] for card in desk(app)["cards"]} == {"q1"}
-        assert not shows(sound(app.run()), "another-query")
+        assert not app.run().shows("another-query")
 
 
 @pytest.mark.browser
@@ -656,19 +626,18 @@ def test_support_values_are_stored_and_withdrawn(project: Project) -> None:
     assert named(visit("passages").segmented_control, "part").options[-1] == "Citations"
     app = visit("passages", part="Citations")
     assert sorted(one.proto.shortcut for one in keyed(app.button, "support")) == ["0", "1", "2"]
-    assert not shows(app, "known support 1")
-    press(app, "support 1 2")
+    assert not app.shows("known support 1")
+    app.press("support 1 2")
     people = {person for (person,) in project.rows("SELECT author FROM support_values")}
     assert project.rows("SELECT value FROM support_values") == [(2,)] and len(people) == 1
     # The next sentence has two citations. The keys value the first, then the second.
     assert [bool(one.proto.shortcut) for one in keyed(app.button, "support")] == [True] * 3 + [False] * 3
-    press(app, "support 1 2")
+    app.press("support 1 2")
     assert [bool(one.proto.shortcut) for one in keyed(app.button, "support")] == [False] * 3 + [True] * 3
-    assert numbers(note(app, "known support 1"))[0] == 2
-    press(app, "withdraw 1")
+    assert numbers(app.note("known support 1"))[0] == 2
+    app.press("withdraw 1")
     values = project.rows("SELECT value FROM personal_support")
     assert values == [(2,)] and len(project.rows("FROM support_values")) == 3
-    sound(app)
 
 
 @pytest.mark.browser

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench.bank import list_prompts, prompt_versions, save_prompt
 from exam_workbench.graders import built_in_prompts, write_prompt
@@ -17,21 +16,7 @@ from exam_workbench.types import Question
 from pages.parts.shared import look
 from tests.made.endpoint_server import EndpointServer, chat
 from tests.made.projects import fill, filled_project
-from tests.made.screens import (
-    MARKUP,
-    as_text,
-    check_refused,
-    choose,
-    drawn_grade,
-    named,
-    numbers,
-    plain_texts,
-    press,
-    shown_project,
-    shows,
-    sound,
-    visit,
-)
+from tests.made.screens import MARKUP, Screen, as_text, named, numbers, shown_project, visit
 from tests.pages.test_grading_page import RUNS, codes
 
 QUESTIONS = [
@@ -51,17 +36,17 @@ asked = filled_project(put_questions)
 looked_at = shown_project(put_questions)
 
 
-def opened(name: str) -> AppTest:
+def opened(name: str) -> Screen:
     return visit("prompts", prompt=name)
 
 
-def editor(app: AppTest) -> Any:
+def editor(app: Screen) -> Any:
     return named(app.text_area, "yaml")
 
 
-def write(app: AppTest, text: str) -> AppTest:
+def write(app: Screen, text: str) -> Screen:
     editor(app).set_value(text)
-    return sound(app.run())
+    return app.run()
 
 
 class TestReading:
@@ -69,18 +54,18 @@ class TestReading:
         app = visit("prompts")
         listed = {button.key.removeprefix("open ") for button in app.button if str(button.key).startswith("open ")}
         assert listed == set(built_in_prompts())
-        press(app, "open Thomas")
+        app.press("open Thomas")
         assert app.query_params["prompt"] in ("Thomas", ["Thomas"])
         assert codes(app)[0] == built_in_prompts()["Thomas"].template
         app = opened("gone")
-        assert shows(app, "another-prompt", "gone", "self-rating")
+        assert app.shows("another-prompt", "gone", "self-rating")
         assert built_in_prompts()["self-rating"].template in codes(app)
 
     @pytest.mark.parametrize("name", ["Thomas", "Sun_few", "QA-judge", "choice", "verify", "questions-by-subtopic"])
     def test_prompt_shows_template_source_hash_and_examples(self, shared: Project, name: str) -> None:
         prompt = built_in_prompts()[name]
         app = opened(name)
-        shown = plain_texts(app)
+        shown = app.plain_texts()
         assert prompt.template in codes(app)
         assert prompt.source in shown
         assert prompt.hash[:16] in shown
@@ -89,7 +74,7 @@ class TestReading:
             assert prompt.examples[0].passage in [text.value for text in app.text]
 
     def test_external_text_is_shown_literally(self, asked: Project) -> None:
-        assert shows(opened("QA-judge"), "nothing-to-ask"), "no question fits the prompt"
+        assert opened("QA-judge").shows("nothing-to-ask"), "no question fits the prompt"
         save_prompt(asked, replace(OWN, title=MARKUP, source=MARKUP, template=OWN.template + MARKUP), "ann")
         app = opened("mine")
         assert as_text(app.header[0].value) == MARKUP
@@ -100,9 +85,9 @@ class TestReading:
 
 class TestEditing:
     def test_copy_of_built_in_prompt_is_saved_under_a_new_name(self, asked: Project) -> None:
-        app = press(opened("Thomas"), "copy prompt")
+        app = opened("Thomas").press("copy prompt")
         write(app, editor(app).value.replace("You are a search quality rater", "You judge"))
-        press(app, "save prompt")
+        app.press("save prompt")
         (state,) = prompt_versions(asked)
         assert (state.prompt.name, state.author) == ("Thomas-2", "ann")
         assert "You judge" in state.prompt.template
@@ -111,15 +96,15 @@ class TestEditing:
 
     def test_built_in_prompt_cannot_be_overwritten(self, shared: Project) -> None:
         app = opened("Thomas")
-        assert shows(app, "built-in")
-        app = press(app, "copy prompt")
+        assert app.shows("built-in")
+        app = app.press("copy prompt")
         write(app, write_prompt(built_in_prompts()["Thomas"]))
-        check_refused(app, "built-in-prompt", "Thomas")
-        press(app, "save prompt")
+        app.check_refused("built-in-prompt", "Thomas")
+        app.press("save prompt")
         assert prompt_versions(shared) == []
 
     def test_invalid_prompt_is_not_saved_and_can_be_discarded(self, shared: Project) -> None:
-        app = press(opened("self-rating"), "copy prompt")
+        app = opened("self-rating").press("copy prompt")
         text = editor(app).value
         for wrong, code, value in (
             (text.replace("{context}", "{contxt}"), "invalid-prompt", "context"),
@@ -128,38 +113,38 @@ class TestEditing:
             (text + "colour: red\n", "invalid-prompt", "colour"),
         ):
             write(app, wrong)
-            check_refused(app, code, value)
-            press(app, "save prompt")
+            app.check_refused(code, value)
+            app.press("save prompt")
             assert prompt_versions(shared) == []
-        press(app, "discard prompt")
+        app.press("discard prompt")
         assert not app.text_area
-        press(app, "copy prompt")
+        app.press("copy prompt")
         assert editor(app).value == text
 
     def test_own_prompt_shows_its_earlier_versions(self, asked: Project) -> None:
         save_prompt(asked, OWN, "ann")
-        app = press(opened("mine"), "edit prompt")
+        app = opened("mine").press("edit prompt")
         write(app, editor(app).value.replace("Can the question", "Could the question"))
-        press(app, "save prompt")
+        app.press("save prompt")
         assert [state.prompt.template[:5] for state in prompt_versions(asked)] == ["Can t", "Could"]
         assert [1] in [numbers(box.label) for box in app.expander]
         assert write_prompt(OWN).strip() in codes(app)
-        press(app, "edit state")
+        app.press("edit state")
         assert editor(app).value == write_prompt(OWN)
 
     def test_examples_are_replaced_from_a_file(self, asked: Project) -> None:
-        app = press(opened("Sun_few"), "copy prompt")
+        app = opened("Sun_few").press("copy prompt")
         before = editor(app).value
         app.file_uploader[0].upload("ours.json", b'[{"question": "why"}]')
-        sound(app.run())
-        press(app, "use examples")
-        check_refused(app, "invalid-prompt", 1, "question", "passage", "answer")
+        app.run()
+        app.press("use examples")
+        app.check_refused("invalid-prompt", 1, "question", "passage", "answer")
         assert editor(app).value == before
         ours = [{"question": "why", "passage": "because", "answer": "Yes"}]
         app.file_uploader[0].upload("ours.json", json.dumps(ours).encode())
-        sound(app.run())
-        press(app, "use examples")
-        press(app, "save prompt")
+        app.run()
+        app.press("use examples")
+        app.press("save prompt")
         assert list_prompts(asked)["Sun_few-2"].examples == (Example("why", "because", "Yes"),)
 
 
@@ -167,22 +152,21 @@ class TestTrying:
     def test_prompts_and_drafts_are_previewed_without_a_model(self, shared: Project) -> None:
         app = opened("self-rating")
         assert "Question: What is gold?\nContext: text of p1" in codes(app)[-1]
-        choose(app, "passage of q1", "text of p2")
+        app.choose("passage of q1", "text of p2")
         assert "Context: text of p2" in codes(app)[-1]
-        app = press(app, "copy prompt")
+        app = app.press("copy prompt")
         write(app, editor(app).value.replace("Can the question", "Could the question"))
         assert codes(app)[-1].startswith("Could the question")
 
     def test_endpoint_receives_the_draft_with_fenced_passage(self, asked: Project) -> None:
         with EndpointServer(lambda seen: chat("Yes")) as server:
-            app = press(opened("Sun"), "copy prompt")
+            app = opened("Sun").press("copy prompt")
             write(app, editor(app).value.replace("Given a passage", "Given one passage"))
-            named(app.toggle, "with a model").set_value(True)
-            choose(choose(sound(app.run()), "back_end", "openai"), "model/direct//openai model", "mini")
-            choose(app, "base_url", server.url)
-            press(app, "ask")
+            app.choose("with a model", True).choose("back_end", "openai").choose("model/direct//openai model", "mini")
+            app.choose("base_url", server.url)
+            app.press("ask")
             seen = server.seen[-1]
         assert "Given one passage" in seen.prompt
         assert "<passage-" in seen.prompt
-        assert drawn_grade(app).startswith(f"{look.rating_html(1)}<span>of 1</span>")
+        assert app.drawn_grade().startswith(f"{look.rating_html(1)}<span>of 1</span>")
         assert seen.prompt in codes(app)

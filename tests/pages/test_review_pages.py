@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from streamlit.testing.v1 import AppTest
-
 from exam_workbench import bank, labels
 from exam_workbench.exchange import exporting, list_publications
 from exam_workbench.records import add_passages, add_queries, begin_freeze, end_freeze, list_actions
@@ -20,25 +18,7 @@ from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Question
 from tests.answers.made import put_run
 from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge, new_project
-from tests.made.screens import (
-    boxes,
-    downloads,
-    holds,
-    html,
-    metric,
-    named,
-    note,
-    numbers,
-    page_links,
-    plain_texts,
-    press,
-    said,
-    shown_project,
-    shows,
-    sound,
-    tell,
-    visit,
-)
+from tests.made.screens import Screen, named, numbers, shown_project, visit
 
 MARKUP = "<b>x</b> **y** :red[q] `c` $z$"
 
@@ -77,35 +57,35 @@ edited = filled_project(put_two_versions)
 looked_at = shown_project(put_two_versions)
 
 
-def linked(app: AppTest) -> list[tuple[str, str]]:
-    return [(link.page, link.query_string) for link in page_links(app)]
+def linked(app: Screen) -> list[tuple[str, str]]:
+    return [(link.page, link.query_string) for link in app.page_links()]
 
 
-def flips(app: AppTest) -> Any:
+def flips(app: Screen) -> Any:
     """Return the data of the list of differing labels."""
-    return holds(app, "flips")
+    return app.holds("flips")
 
 
 _acts = itertools.count(1)
 
 
-def act(app: AppTest, do: str, **said: object) -> AppTest:
+def act(app: Screen, do: str, **said: object) -> Screen:
     """Send an action of the list of differing labels."""
-    return tell(app, "flips", "acts", [{"id": next(_acts), "do": do, **said}])
+    return app.tell("flips", "acts", [{"id": next(_acts), "do": do, **said}])
 
 
-def listed(app: AppTest) -> str:
+def listed(app: Screen) -> str:
     """Return the text about the latest publication."""
-    return note(app, next(key for key in boxes(app) if key.startswith("publication ")))
+    return app.note(next(key for key in app.boxes() if key.startswith("publication ")))
 
 
 class TestChanges:
     def test_newest_versions_are_compared_and_labels_are_explained(self, shared: Project) -> None:
         app = visit("changes")
-        assert metric(app, "metric differing") == "2"
+        assert app.metric_of("metric differing") == "2"
         assert [one["name"] for one in flips(app)["causes"]] == ["reworded", "retired"]
         assert [(row["before"], row["after"]) for row in flips(app)["rows"]] == [(5, 2), (3, None)]
-        named = holds(app, "place")["values"]
+        named = app.holds("place")["values"]
         assert (named["from-version"], named["to-version"]) == ("1", "2")
         app = act(app, "why", query="q1", passage="p1", open=True)
         first, other = flips(app)["rows"]
@@ -123,65 +103,63 @@ class TestChanges:
 
     def test_partial_labels_are_counted_and_marked(self, shared: Project) -> None:
         app = visit("changes")
-        assert numbers(note(app, "partial-labels")) == [2]
+        assert numbers(app.note("partial-labels")) == [2]
         assert "grading" in [page for page, _ in linked(app)]
         assert [row["bound"] for row in flips(app)["rows"]] == ["≥", ""]
         app = visit("changes", from_version="1", to_version="1", to_tau="3")
-        assert not shows(app, "partial-labels")
-        assert "no-flips" in boxes(app)
-        assert [numbers(note(app, f"state {side}"))[-1] for side in ("from", "to")] == [4, 3], "the min ratings"
+        assert not app.shows("partial-labels")
+        assert "no-flips" in app.boxes()
+        assert [numbers(app.note(f"state {side}"))[-1] for side in ("from", "to")] == [4, 3], "the min ratings"
         app = visit("changes", from_version="77", from_grader="nobody", to_tau="9", cause="Magic")
-        assert metric(app, "metric differing") == "2", "unknown values in the URL fall back to the defaults"
+        assert app.metric_of("metric differing") == "2", "unknown values in the URL fall back to the defaults"
 
     def test_gaps_of_an_older_version_do_not_link_to_grading(self, small: Project) -> None:
         first = bank.list_questions(small)[0]
         bank.save_version(small, [replace(first, text="What is new of A?")], "reworded", "ann")
         bank.save_version(small, [first], "as it was", "ann")
         app = visit("changes", from_version="2", to_version="3")
-        assert numbers(note(app, "partial-labels")) == [2]
-        assert numbers(note(app, "grade-older-version")) == [2] and "grading" not in [page for page, _ in linked(app)]
+        assert numbers(app.note("partial-labels")) == [2]
+        assert numbers(app.note("grade-older-version")) == [2] and "grading" not in [page for page, _ in linked(app)]
 
     def test_url_names_both_states(self, edited: Project) -> None:
         labels.add_override(edited, "q1/b", "p2", 0, "says nothing", "ann")
         app = visit("changes", from_version="2", to_version="2", from_overrides="no")
-        assert metric(app, "metric differing") == "1"
+        assert app.metric_of("metric differing") == "1"
         (row,) = flips(app)["rows"]
         assert row["questions"] == ["What is B?"]
         assert [one["name"] for one in flips(app)["causes"]] == ["override"]
         assert app.query_params["from-overrides"] == "no"
-        assert holds(app, "place")["values"]["to-overrides"] == "yes"
+        assert app.holds("place")["values"]["to-overrides"] == "yes"
         app.query_params["from-overrides"] = "yes"
-        assert shows(sound(app.run()), "same-states")
+        assert app.run().shows("same-states")
 
     def test_states_are_changed_in_place(self, shared: Project) -> None:
         app = visit("changes")
         app.selectbox("from-version").set_value(2)
-        app.selectbox("from-tau").set_value(2)
-        app = sound(app.run())
+        app = app.choose("from-tau", 2)
         assert app.query_params["from-version"] == "2"
         assert app.query_params["from-tau"] == "2"
-        assert metric(app, "metric differing") == "0"
-        assert numbers(note(app, "state from"))[-1] == 2
+        assert app.metric_of("metric differing") == "0"
+        assert numbers(app.note("state from"))[-1] == 2
         # A narrow window hides the choices until they are opened. They keep their values.
         for opened in (True, False):
             app.session_state["from-state"] = opened
-            app = sound(app.run())
+            app = app.run()
             assert app.selectbox("from-tau").value == 2
 
     def test_comparison_is_kept_when_returning_from_a_passage(self, shared: Project) -> None:
         app = visit("changes")
         app.selectbox("from-version").set_value(2)
         app.selectbox("to-tau").set_value(2)
-        app.segmented_control("differs").set_value("Leaderboard")
-        before = sound(app.run()).query_params.copy()
-        sound(app.switch_page("pages/passages.py").run())
+        before = app.choose("differs", "Leaderboard").query_params.copy()
+        app.switch_page("pages/passages.py").run()
         app.query_params.clear()
         # The browser records the screen with these parameters when a link leads away from it.
         app.query_params.update(query="q1", passage="p1")
-        sound(app.switch_page("pages/changes.py").run())
+        app.switch_page("pages/changes.py").run()
         assert (app.selectbox("from-version").value, app.selectbox("to-tau").value) == (2, 2)
         assert app.segmented_control("differs").value == "Leaderboard"
-        written = holds(app, "place")["values"]
+        written = app.holds("place")["values"]
         assert {name: written[name] for name in ("from-version", "to-tau", "differs")} == {
             "from-version": "2", "to-tau": "2", "differs": "Leaderboard",
         }  # fmt: skip
@@ -190,9 +168,9 @@ class TestChanges:
             ["Leaderboard"],
         )
         # Opening the screen by a link or the menu compares the newest versions.
-        sound(app.switch_page("pages/passages.py").run())
+        app.switch_page("pages/passages.py").run()
         app.query_params.clear()
-        assert sound(app.switch_page("pages/changes.py").run()).selectbox("from-version").value == 1
+        assert app.switch_page("pages/changes.py").run().selectbox("from-version").value == 1
 
     def test_labels_are_filtered_by_cause_and_query(self, shared: Project) -> None:
         app = act(visit("changes"), "cause", name="retired")
@@ -214,44 +192,44 @@ class TestChanges:
 
     def test_changes_of_questions_are_escaped_and_every_run_is_listed(self, shared: Project) -> None:
         app = visit("changes", differs="Questions")
-        assert "<del>What is A?</del>" in html(app)
-        assert "&lt;" in html(app)
-        assert "<b>x</b>" not in html(app)
-        assert 1 in numbers(note(app, "moves"))
+        assert "<del>What is A?</del>" in app.markup()
+        assert "&lt;" in app.markup()
+        assert "<b>x</b>" not in app.markup()
+        assert 1 in numbers(app.note("moves"))
         table = visit("changes", differs="Leaderboard").dataframe[0].value.set_index("Run")
         assert set(table.index) == set(RUNS)
         assert table.loc["z", "Rank change"] in ("", "▲ 1", "▼ 1", "▲ 2", "▼ 2")
 
     def test_states_without_differences_are_reported(self, small: Project) -> None:
         app = visit("changes")
-        assert shows(app, "same-states")
+        assert app.shows("same-states")
         assert not app.error
         app = visit("changes", from_version="0", to_version="1")
-        assert metric(app, "metric differing") == "3"
-        assert shows(app, "about-change")
+        assert app.metric_of("metric differing") == "3"
+        assert app.shows("about-change")
         bank.save_version(small, [Question("q1/new", "q1", "What is new?")], "one more", "ann")
         app = visit("changes")
-        assert "no-flips-so-far" in boxes(app)
+        assert "no-flips-so-far" in app.boxes()
 
 
 class TestExport:
     def test_incomplete_export_reports_gaps_and_links_to_grading(self, shared: Project) -> None:
         app = visit("export")
-        assert (metric(app, "metric graded"), metric(app, "metric partial")) == ("50%", "2")
-        assert not note(app, "complete")
+        assert (app.metric_of("metric graded"), app.metric_of("metric partial")) == ("50%", "2")
+        assert not app.note("complete")
         assert "grading" in [page for page, _ in linked(app)]
-        assert "download test.qrels" in downloads(app)
+        assert "download test.qrels" in app.downloads()
 
     def test_complete_export_offers_all_files_and_formats(self, small: Project) -> None:
         app = visit("export")
-        assert numbers(note(app, "complete"))[0] == 5
+        assert numbers(app.note("complete"))[0] == 5
         assert not app.warning
-        assert downloads(visit("home")) == ["download qrels"]
+        assert visit("home").downloads() == ["download qrels"]
         for key, form in (("bank form", "v3"), ("leaderboard form", "tot")):
-            sound(named(app.selectbox, key).select(form).run())
-        assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(downloads(app))
+            named(app.selectbox, key).select(form).run()
+        assert {"download test-bank-v3.jsonl", "download test-leaderboard-tot.txt"} <= set(app.downloads())
         labels.add_override(small, "q1/b", "p2", 0, "says nothing", "ann")
-        offered = downloads(visit("export"))
+        offered = visit("export").downloads()
         endings = [key.rsplit(".", 1)[-1] for key in offered]
         assert endings.count("zip") == 1
         assert {"jsonl", "csv", "gz", "tsv", "tex", "html"} <= set(endings)
@@ -266,20 +244,18 @@ class TestExport:
     def test_publications_record_author_and_note_and_list_files(self, small: Project) -> None:
         app = visit("export")
         named(app.text_input, "publication note").set_value(f"first {MARKUP}")
-        named(app.button, "publish").click()
-        sound(app.run())
+        app.press("publish")
         ((manifest),) = list_publications(small)
         assert (manifest["published_by"], manifest["note"]) == ("ann", f"first {MARKUP}")
         assert numbers(listed(app))[:2] == [3, 1]
-        assert "**y**" not in said(app)
-        assert {f"{what} of {manifest['publication']}" for what in ("qrels", "manifest")} <= set(downloads(app))
+        assert "**y**" not in app.said()
+        assert {f"{what} of {manifest['publication']}" for what in ("qrels", "manifest")} <= set(app.downloads())
         assert named(app.text_input, "publication note").value == ""
         named(app.text_input, "publication note").input("for participants")
-        named(app.button, "publish bundle").click()
-        sound(app.run())
+        app.press("publish bundle")
         manifest = next(one for one in list_publications(small) if one["note"] == "for participants")
-        assert f"bundle of {manifest['publication']}" in downloads(app)
-        shown = plain_texts(app)
+        assert f"bundle of {manifest['publication']}" in app.downloads()
+        shown = app.plain_texts()
         assert re.search(r"Bundle: README.txt \([\d.]+ K?B\), .*test\.qrels \(\d+ B\)", shown)
 
 
@@ -287,7 +263,7 @@ class TestActivity:
     def test_actions_are_escaped_newest_first_and_linked(self, edited: Project) -> None:
         labels.add_override(edited, "q1/b", "p2", 0, MARKUP, "cora")
         app = visit("activity")
-        shown = html(app)
+        shown = app.markup()
         assert shown.index("cora") < shown.index("bob")
         assert "&lt;b&gt;x&lt;/b&gt;" in shown
         assert re.search(r"\b2\b\D*\bafter the meeting\b", shown)
@@ -299,13 +275,11 @@ class TestActivity:
 
     def test_actions_are_filtered_and_filters_cleared(self, shared: Project) -> None:
         app = visit("activity", who="bob")
-        assert numbers(note(app, "acts-found")) == [1]
-        named(app.button, "clear filters").click()
-        sound(app.run())
-        assert numbers(note(app, "acts-found")) == [2]
-        named(app.text_input, "find").set_value("nothing like this")
-        sound(app.run())
-        assert shows(app, "no-act-fits")
+        assert numbers(app.note("acts-found")) == [1]
+        app.press("clear filters")
+        assert numbers(app.note("acts-found")) == [2]
+        app.choose("find", "nothing like this")
+        assert app.shows("no-act-fits")
 
 
 def test_runs_zip_has_unique_and_safe_names(project: Project) -> None:
@@ -343,22 +317,22 @@ def test_freezes_are_compared_down_to_passages(project: Project) -> None:
     chosen = [named(app.selectbox, key).value for key in ("freeze-from", "freeze-to", "freeze-by")]
     assert chosen == ["monday", "tuesday", "NIST: nDCG@10"]
     numbers = {metric.label: metric.value for metric in app.metric}
-    assert metric(app, "metric differing") == "2 of 3" and metric(app, "metric gone-new") == "1 / 1"
+    assert app.metric_of("metric differing") == "2 of 3" and app.metric_of("metric gone-new") == "1 / 1"
     assert numbers["nDCG@10"] == "0.877 → 0.667"
-    assert shows(app, "about-freezes stays")
-    assert shows(app, "about-freezes", "tuesday", 1)
+    assert app.shows("about-freezes stays")
+    assert app.shows("about-freezes", "tuesday", 1)
     (table,) = app.dataframe
     # The query with the loss comes first and is open.
     assert table.value["Query"].tolist() == ["words of q1", "words of q3"]
     assert named(app.selectbox, "freeze-query").value == "q1"
-    shown = html(app)
+    shown = app.markup()
     assert shown.count('class="differs"') == 4 and "<del>" in shown and "&lt;b&gt;here" in shown
-    other = html(visit("changes", freeze_to="tuesday", freeze_query="q3"))
+    other = visit("changes", freeze_to="tuesday", freeze_query="q3").markup()
     assert re.findall(r'class="differs">\D+(\d)\D*</span>', other) == ["2", "1", "2", "1"]
     same = visit("changes", freeze_from="tuesday", freeze_to="tuesday")
-    assert shows(same, "same-freezes")
+    assert same.shows("same-freezes")
     commit(project, "DELETE FROM freezes WHERE name = 'monday'")
-    assert shows(visit("changes", freeze_to="tuesday"), "nothing-graded"), "a single freeze is not compared"
+    assert visit("changes", freeze_to="tuesday").shows("nothing-graded"), "a single freeze is not compared"
 
 
 def judgments(path: Path) -> list[tuple[str, int]]:
@@ -377,15 +351,15 @@ def test_replacing_import_needs_confirmation_and_can_be_undone(tmp_path: Path) -
 
     app = visit("home")
     app.file_uploader[0].upload("nist.qrels", b"q1 0 p1 0\n")
-    app = sound(app.run())
-    assert numbers(note(app, "replaced")) == [2, 1] and shows(app, "replaced", "nist")
+    app = app.run()
+    assert numbers(app.note("replaced")) == [2, 1] and app.shows("replaced", "nist")
     assert named(app.button, "import").disabled
-    app = sound(named(app.checkbox, "replace").check().run())
-    press(app, "import")
+    app = named(app.checkbox, "replace").check().run()
+    app.press("import")
     assert judgments(path) == [("p1", 0)]
 
     app = visit("activity")
-    press(app, "bring back")
+    app.press("bring back")
     assert judgments(path) == [("p1", 2), ("p2", 1)]
     project = open_project(path)
     newest, replacing = list_actions(project).acts[:2]
@@ -396,7 +370,7 @@ def test_replacing_import_needs_confirmation_and_can_be_undone(tmp_path: Path) -
     assert [button.key for button in app.button if button.key and button.key.startswith("bring back")] == [
         f"bring back {newest.key}"
     ]
-    assert numbers(note(app, f"said act {replacing.key}"))[-1] == replacing.key
-    sound(app.button(f"bring back {newest.key}").click().run())
+    assert numbers(app.note(f"said act {replacing.key}"))[-1] == replacing.key
+    app.button(f"bring back {newest.key}").click().run()
     assert judgments(path) == [("p1", 0)]
     assert f"bring back {replacing.key}" in [button.key for button in app.button]

@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl
 
 import pytest
 from playwright.sync_api import Page, expect
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
 from exam_workbench.records import (
@@ -41,25 +40,7 @@ from pages.parts.shared import login, people_here, visitor
 from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.made.browser import Server, as_it_is_now, note as box_of, ready, visit as go_to
 from tests.made.projects import commit, new_project
-from tests.made.screens import (
-    boxes,
-    check_refused,
-    errors,
-    holds,
-    keyed,
-    links,
-    named,
-    note,
-    numbers,
-    plain_texts,
-    press,
-    put_small,
-    shown_project,
-    shows,
-    sound,
-    tell,
-    visit,
-)
+from tests.made.screens import Screen, keyed, named, numbers, put_small, shown_project, visit
 
 FOR_VIEWERS = ("home", "leaderboard", "measures")
 SECRETS = ("What is A?", "What is D?", "text of p1")
@@ -87,24 +68,24 @@ def log_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
     return be
 
 
-def everything(app: AppTest) -> str:
+def everything(app: Screen) -> str:
     """Return all data that is sent to the browser."""
     return "\n".join(str(element.proto) for element in [*app.main, *app.sidebar])
 
 
-def done_of(app: AppTest) -> list[tuple[int, list[float]]]:
+def done_of(app: Screen) -> list[tuple[int, list[float]]]:
     """Return an assessor's progress: percent, then numbers of done and assigned queries."""
     return [(one.proto.value, numbers(one.proto.text)) for one in app.get("progress")]
 
 
-def menu(app: AppTest) -> set[str]:
+def menu(app: Screen) -> set[str]:
     """Return the labels of the menu entries."""
     return {element.proto.label for element in app.sidebar.get("page_link")}
 
 
-def tabs(app: AppTest) -> list[str]:
+def tabs(app: Screen) -> list[str]:
     """Return the screens that the tabs link to."""
-    return [element.proto.page for element in boxes(app)["tabs"].get("page_link")]
+    return [element.proto.page for element in app.boxes()["tabs"].get("page_link")]
 
 
 def test_viewer_sees_only_scores(shared: Project, log_in: Callable[..., None]) -> None:
@@ -119,40 +100,40 @@ def test_viewer_sees_only_scores(shared: Project, log_in: Callable[..., None]) -
             assert not app.error, screen
             if screen != "measures":
                 # Viewers see the graded share and bank version, but no disagreements or links.
-                assert numbers(note(app, "readiness")) == ([1] if screen == "leaderboard" else [94, 10, 1])
-                assert not boxes(app)["readiness"].get("page_link")
+                assert numbers(app.note("readiness")) == ([1] if screen == "leaderboard" else [94, 10, 1])
+                assert not app.boxes()["readiness"].get("page_link")
         else:
-            check_refused(app, "role-needed", "vera", "viewer", "Olga O.")
-    app = tell(tell(visit("leaderboard"), "systems", "open", "good"), "systems", "ask", "q1")
-    assert holds(app, "systems")["detail"]["passages"] is None
+            app.check_refused("role-needed", "vera", "viewer", "Olga O.")
+    app = visit("leaderboard").tell("systems", "open", "good").tell("systems", "ask", "q1")
+    assert app.holds("systems")["detail"]["passages"] is None
 
 
 def test_only_organizers_see_the_people_screen(shared: Project, log_in: Callable[..., None]) -> None:
     log_in("asta")
     app = visit("activity")
     assert menu(app) == set(MENU) and not tabs(app)
-    assert shows(app, "signed-in", "asta", "assessor")
-    check_refused(visit("people"), "role-needed", "asta", "organizer", "assessor")
+    assert app.shows("signed-in", "asta", "assessor")
+    visit("people").check_refused("role-needed", "asta", "organizer", "assessor")
     assert not keyed(app.text_input, "name of the new project")
     log_in("olga")
     app = visit("activity")
     assert menu(app) == set(MENU) and tabs(app) == ["people", "activity"]
-    assert shows(app, "signed-in", "Olga O.", "organizer")
+    assert app.shows("signed-in", "Olga O.", "organizer")
 
 
 def test_missing_or_expired_login_shows_only_the_login_button(shared: Project, log_in: Callable[..., None]) -> None:
     for claims in None, {"iat": 0}, {"iat": None}:
         log_in(None) if claims is None else log_in("olga", **claims)
         app = visit("leaderboard")
-        assert errors(app) == ["not-logged-in"], claims
+        assert app.errors() == ["not-logged-in"], claims
         assert [button.key for button in app.button] == ["log in None"]
         assert "good" not in everything(app) and not app.sidebar.get("page_link")
 
 
 def test_missing_login_package_is_reported(shared: Project, log_in: Callable[..., None]) -> None:
     log_in(None)
-    app = press(visit("home"), "log in")
-    assert errors(app) == ["not-logged-in", "no-logins"]
+    app = visit("home").press("log in")
+    assert app.errors() == ["not-logged-in", "no-logins"]
 
 
 def test_login_expires_after_twelve_hours_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,10 +159,10 @@ def test_actions_are_recorded_under_the_login_name(project: Project, log_in: Cal
     app = visit("people")
     assert not keyed(app.text_input, "author")
     app.text_input("add person 0 name").set_value("Nina")
-    press(app, "give role")
-    assert errors(app) == ["invalid-identity"] and app.text_input("add person 0 name").value == "Nina"
+    app.press("give role")
+    assert app.errors() == ["invalid-identity"] and app.text_input("add person 0 name").value == "Nina"
     app.text_input("add person 0 identity").set_value("New@x.org")
-    press(app, "give role")
+    app.press("give role")
     assert project.members()["new@x.org"].role == "assessor"
     assert app.text_input("add person 1 name").value == ""
     assert project.rows("SELECT author FROM activity ORDER BY activity_key DESC LIMIT 1") == [("Olga O.",)]
@@ -193,17 +174,17 @@ def test_people_screen_changes_and_removes_people(project: Project, log_in: Call
     app = visit("people")
     of_asta = next(box for box in app.multiselect if box.value == ["q1"])
     of_asta.set_value(["q2"])
-    sound(app.run())
+    app.run()
     assert project.members()["asta@x.org"].queries == ("q2",)
-    press(app, "undo person")
+    app.press("undo person")
     assert project.members()["asta@x.org"].queries == ("q1",)
     role = next(box for box in app.selectbox if str(box.key).startswith("role ") and box.value == "viewer")
     role.set_value("assessor")
-    sound(app.run())
+    app.run()
     assert project.members()["vera@x.org"].role == "assessor"
-    press(app, "remove olga@x.org")
-    check_refused(app, "last-organizer", "Olga O.")
-    press(app, "remove vera@x.org")
+    app.press("remove olga@x.org")
+    app.check_refused("last-organizer", "Olga O.")
+    app.press("remove vera@x.org")
     assert "vera@x.org" not in project.members()
 
 
@@ -216,15 +197,13 @@ def test_assessor_starts_at_assigned_work_and_marks_it_done(project: Project, lo
     assert done_of(app) == [(0, [0, 1])]
     assert "Read the *whole* passage." in [text.value for text in app.text]
     # After moving on to Home, the assessor stays there.
-    (door,) = holds(sound(app.run()), "door curate")["panels"]
+    (door,) = app.run().holds("door curate")["panels"]
     assert door["to"].startswith("question_bank?")
     app = visit("my_work")
-    app.checkbox("done q1").check()
-    sound(app.run())
+    app.choose("done q1", True)
     assert done_queries(project)["asta"].keys() == {"q1"}
     assert done_of(app) == [(100, [1, 1])]
-    app.checkbox("done q1").uncheck()
-    sound(app.run())
+    app.choose("done q1", False)
     assert done_queries(project) == {}
 
 
@@ -232,13 +211,13 @@ def test_passages_show_guidelines_and_other_people_present(project: Project, log
     put(project)
     set_guidelines(project, "Only what is *said*.", "shell", "q1")
     log_in("olga")
-    assert not shows(visit("question_bank", query="q1"), "others-here")
+    assert not visit("question_bank", query="q1").shows("others-here")
     log_in("asta")
     app = visit("passages", query="q1", passage="p1")
-    assert shows(app, "others-here", "Olga O.")
+    assert app.shows("others-here", "Olga O.")
     assert "Only what is *said*." in [text.value for text in app.text]
     assert not keyed(app.button, "save guidelines")
-    assert not shows(visit("passages", query="q2", passage="p5"), "others-here")
+    assert not visit("passages", query="q2", passage="p5").shows("others-here")
 
 
 def test_changes_saved_by_others_are_announced(
@@ -246,11 +225,11 @@ def test_changes_saved_by_others_are_announced(
 ) -> None:
     put(project)
     log_in("asta")
-    assert not shows(visit("home"), "news-of-others")
+    assert not visit("home").shows("news-of-others")
     # Simulate the fragment that checks for changes after a while.
     monkeypatch.setattr(people_here, "latest_action", lambda found: 0)
     app = visit("home")
-    assert shows(app, "news-of-others", "shell", "tester")
+    assert app.shows("news-of-others", "shell", "tester")
     monkeypatch.undo()
     assert acted_since(project, latest_action(project), "asta") == []
     mark_done(project, "q1", True, "asta")
@@ -261,7 +240,7 @@ def test_changes_saved_by_others_are_announced(
 def test_local_use_without_login_gives_full_access(shared: Project) -> None:
     app = visit("people")
     assert menu(app) == set(MENU)
-    assert shows(app, "no-logins")
+    assert app.shows("no-logins")
     assert app.text_input("author").value == "ann"
 
 
@@ -276,23 +255,23 @@ def put_double(project: Project) -> None:
 def test_differing_judgments_are_adjudicated(project: Project, log_in: Callable[..., None]) -> None:
     put_double(project)
     log_in("asta")
-    press(visit("my_work"), "claim")
+    visit("my_work").press("claim")
     assert double_of(project, "q1").present == ("bo", "asta")
     for name, value in ("asta", 1), ("bo", 3):
         judging.judge_passage(project.acting_as(f"{name}@x.org"), "q1", "p1", value, name)
-    assert shows(nothing := visit("adjudication"), "nothing-to-decide")
+    assert (nothing := visit("adjudication")).shows("nothing-to-decide")
     # People who may not assign queries get no link to assigning.
-    assert links(nothing) == []
-    assert not shows(visit("passages", query="q1", passage="p1"), "given-values")
+    assert nothing.links() == []
+    assert not visit("passages", query="q1", passage="p1").shows("given-values")
     log_in("olga")
     app = visit("adjudication")
-    assert shows(app, "given-values", "asta", 1, "bo", 3)
-    press(app, "decide 2")
-    check_refused(app, "not-saved", 2, "p1")
+    assert app.shows("given-values", "asta", 1, "bo", 3)
+    app.press("decide 2")
+    app.check_refused("not-saved", 2, "p1")
     named(app.text_input, "reason").set_value("by the guidelines")
-    press(app, "decide 2")
+    app.press("decide 2")
     assert source_judgments(project, ADJUDICATED) == {"q1": {"p1": 2}}
-    assert shows(app, "nothing-listed")
+    assert app.shows("nothing-listed")
 
 
 def test_claimed_sample_is_listed_separately(project: Project, log_in: Callable[..., None]) -> None:
@@ -301,13 +280,13 @@ def test_claimed_sample_is_listed_separately(project: Project, log_in: Callable[
         set_member(project, f"{name}@x.org", role, "shell")
     assign_double(project, "q1", "olga", ["bo"], passages=["p1", "p3"])
     log_in("asta")
-    press(visit("my_work"), "claim")
+    visit("my_work").press("claim")
     app = visit("my_work")
-    assert 2 in numbers(note(app, "work-q1"))
+    assert 2 in numbers(app.note("work-q1"))
     title, sample = (one.proto for one in app.get("page_link") if "assigned" in one.proto.query_string)
     assert title.query_string == sample.query_string and numbers(sample.label) == [0, 2]
     given = dict(parse_qsl(sample.query_string))
-    listed = holds(visit("passages", **given), "passage-judging")
+    listed = visit("passages", **given).holds("passage-judging")
     assert sorted((card["query"], card["passage"]) for card in listed["cards"]) == [("q1", "p1"), ("q1", "p3")]
     for passage_id in ("p1", "p3"):
         judging.judge_passage(project.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
@@ -331,44 +310,43 @@ def put_differing(project: Project, passages: int = 2) -> None:
             judging.judge_passage(project, "q1", passage_id, value, name)
 
 
-def give_reason(app: AppTest, words: str) -> None:
+def give_reason(app: Screen, words: str) -> None:
     named(app.text_input, "reason").set_value(words)
 
 
 def test_decision_is_saved_if_the_next_case_opens_at_once(differing: Project) -> None:
     app = visit("adjudication")
-    assert holds(app, "place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
+    assert app.holds("place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
     give_reason(app, "by the guidelines")
     app.button("decide 2").click()
-    second = holds(app, "deciding")["places"][1]
-    tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}])
+    second = app.holds("deciding")["places"][1]
+    app.tell("deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}])
     assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
     assert app.query_params["passage"] == "p2"
 
 
 def test_queued_keys_apply_to_the_case_open_at_that_time(differing: Project) -> None:
     app = visit("adjudication")
-    first, second = holds(app, "deciding")["places"]
+    first, second = app.holds("deciding")["places"]
     give_reason(app, "by the guidelines")
     keys = [("decide", first, 2), ("open", second, None), ("decide", second, 3)]
     acts = [
         {"id": n, "do": do, "home": differing.name, "place": place, "value": value, "over": None}
         for n, (do, place, value) in enumerate(keys, 1)
     ]
-    tell(app, "deciding", "acts", acts[:2])
-    tell(app, "deciding", "acts", acts)
+    app.tell("deciding", "acts", acts[:2])
+    app.tell("deciding", "acts", acts)
     assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
     assert len(list_decisions(differing, ("q1", "p1", None))) == 1
-    check_refused(app, "not-saved", 3, "p2")
+    app.check_refused("not-saved", 3, "p2")
     # The error stays after moving on, because the run that found it may have been interrupted.
-    tell(app, "deciding", "acts", [{"id": 4, "do": "open", "home": differing.name, "place": second}])
-    check_refused(app, "not-saved", 3, "p2")
+    app.tell("deciding", "acts", [{"id": 4, "do": "open", "home": differing.name, "place": second}])
+    app.check_refused("not-saved", 3, "p2")
     give_reason(app, "by the topic's narrative")
-    tell(app, "deciding", "acts", [acts[2] | {"id": 5}])
+    app.tell("deciding", "acts", [acts[2] | {"id": 5}])
     assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
     assert not app.error
-    app.segmented_control("adjudicated state").set_value("decided")
-    press(sound(app.run()), "undo decision")
+    app.choose("adjudicated state", "decided").press("undo decision")
     assert len(source_judgments(differing, ADJUDICATED)["q1"]) == 1
 
 
@@ -376,63 +354,61 @@ def test_link_opens_the_list_of_its_case_and_url_follows(differing: Project) -> 
     first, second = ("q1", "p1", None), ("q1", "p2", None)
     decide_case(differing, first, 2, "by the guidelines", "olga")
     app = visit("adjudication")
-    assert holds(app, "place")["values"]["passage"] == "p2"
+    assert app.holds("place")["values"]["passage"] == "p2"
     app.query_params.update(query="q1", passage="p2")
-    app.segmented_control("adjudicated state").set_value("decided")
-    sound(app.run())
-    assert holds(app, "deciding")["chosen"] == list(first)
-    assert holds(app, "place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
+    app.choose("adjudicated state", "decided")
+    assert app.holds("deciding")["chosen"] == list(first)
+    assert app.holds("place")["values"] == {"query": "q1", "passage": "p1", "question": ""}
     app = visit("adjudication", query="q1", passage="p1")
-    assert holds(app, "deciding")["chosen"] == list(first)
+    assert app.holds("deciding")["chosen"] == list(first)
     assert app.segmented_control("adjudicated state").value == "decided"
     # Choosing another list overrides the case of the link. An empty list is reported.
-    app.segmented_control("adjudicated state").set_value("differs")
-    assert holds(sound(app.run()), "deciding")["chosen"] == list(second)
-    assert holds(app, "place")["values"]["passage"] == "p2"
+    assert app.choose("adjudicated state", "differs").holds("deciding")["chosen"] == list(second)
+    assert app.holds("place")["values"]["passage"] == "p2"
     decide_case(differing, second, 2, "by the guidelines", "olga")
-    assert holds(visit("adjudication", query="q1", passage="p2"), "deciding")["chosen"] == list(second)
-    assert shows(visit("adjudication"), "nothing-listed")
+    assert visit("adjudication", query="q1", passage="p2").holds("deciding")["chosen"] == list(second)
+    assert visit("adjudication").shows("nothing-listed")
 
 
 def test_unlisted_case_is_reported_and_outdated_url_ignored(differing: Project) -> None:
     app = visit("adjudication", query="q1", passage="p7")
-    assert shows(app, "not-listed")
-    assert holds(app, "deciding")["chosen"][1] == "p1"
+    assert app.shows("not-listed")
+    assert app.holds("deciding")["chosen"][1] == "p1"
     # The warning stays until another case is opened.
-    assert sound(app.run()).warning
-    first, second = holds(app, "deciding")["places"]
+    assert app.run().warning
+    first, second = app.holds("deciding")["places"]
     opened = {"do": "open", "home": differing.name}
-    assert not tell(app, "deciding", "acts", [{"id": 1, "place": second} | opened]).warning
-    tell(app, "deciding", "acts", [{"id": 2, "place": first} | opened])
+    assert not app.tell("deciding", "acts", [{"id": 1, "place": second} | opened]).warning
+    app.tell("deciding", "acts", [{"id": 2, "place": first} | opened])
     # Before the browser knows the second step, it still sends the previous place, which does not reopen.
     app.query_params["passage"] = second[1]
-    assert holds(sound(app.run()), "deciding")["chosen"] == first
+    assert app.run().holds("deciding")["chosen"] == first
 
 
 def test_next_case_opens_after_a_decision(project: Project) -> None:
     put_differing(project, passages=3)
     app = visit("adjudication", query="q1", passage="p2")
     for here, there in (("p2", "p3"), ("p3", "p1")):
-        assert holds(app, "deciding")["chosen"][1] == here
+        assert app.holds("deciding")["chosen"][1] == here
         give_reason(app, "by the guidelines")
-        press(app, "decide 2")
-        assert holds(app, "deciding")["chosen"][1] == there
-        assert holds(app, "place")["values"]["passage"] == there
+        app.press("decide 2")
+        assert app.holds("deciding")["chosen"][1] == there
+        assert app.holds("place")["values"]["passage"] == there
 
 
 def test_decision_from_another_tab_is_not_replaced(differing: Project) -> None:
     tabs = [visit("adjudication"), visit("adjudication")]
     for value, app in enumerate(tabs, 2):
         give_reason(app, f"reason {value}")
-        press(app, f"decide {value}")
+        app.press(f"decide {value}")
     assert not tabs[0].error
-    check_refused(tabs[1], "not-saved", 3, "p1", "reason 2")
+    tabs[1].check_refused("not-saved", 3, "p1", "reason 2")
     assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
     # If one tab sends two decisions in a row, the second corrects the first.
-    app, (place, *_) = tabs[0], holds(tabs[0], "deciding")["places"]
+    app, (place, *_) = tabs[0], tabs[0].holds("deciding")["places"]
     give_reason(app, "at a second look")
     acts = [{"id": n, "do": "decide", "home": differing.name, "place": place, "value": n, "over": None} for n in (1, 3)]
-    tell(app, "deciding", "acts", acts)
+    app.tell("deciding", "acts", acts)
     assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
     assert not app.error
 
@@ -475,21 +451,21 @@ def test_people_screen_assigns_releases_and_sets_due_dates(project: Project, log
     set_due(project, ["q2"], date(2026, 12, 24), "olga")
     log_in("olga")
     app = visit("people")
-    assert shows(app, "agreement") and all(one.is_integer() for one in numbers(note(app, "agreement")))
+    assert app.shows("agreement") and all(one.is_integer() for one in numbers(app.note("agreement")))
     # Due dates are removed only on request. An exam has no due dates and no double assignments.
     commit(project, add_queries, [Query("e", "An exam")], replace=False)
     bank.save_version(project, [Question("e/1", "e", "Which?", kind="choice", choices=("x", "y"))], "", "olga")
     app = visit("people")
     assert len(named(app.multiselect, "due queries").options) == 2 and len(app.selectbox("double 0 query").options) == 1
-    check_refused(press(app, "set due date"), "no-due-date")
+    app.press("set due date").check_refused("no-due-date")
     assert due_of(due_dates(project), "q2", "asta") == date(2026, 12, 24)
-    press(app, "remove due date")
+    app.press("remove due date")
     assert due_of(due_dates(project), "q2", "asta") is None
     named(app.selectbox, "double 0 query").set_value("q2")
     named(app.multiselect, "double 0 assessors").set_value(["asta", "bo"])
     named(app.selectbox, "double 0 adjudicator").set_value("bo")
-    check_refused(press(app, "assign"), "adjudicator-takes-part", "bo")
-    press(app, "release")
+    app.press("assign").check_refused("adjudicator-takes-part", "bo")
+    app.press("release")
     assert double_of(project, "q1").people == {"bo": "released"}
 
 
@@ -500,11 +476,11 @@ def test_people_screen_shows_progress_and_ends_double_assignments(project: Proje
     judging.judge_passage(project, "q1", "p1", 1, "asta")
     judging.judge_passage(project, "q2", "p5", 1, "asta")
     app = visit("people")
-    words = plain_texts(app)
+    words = app.plain_texts()
     # For each query, the screen shows how many passages each person has judged.
     assert re.search(r"\basta\b\D*1\D+2\b\D*\bbo\b\D*0\D+2\b", words)
     assert re.search(r"\basta\b\D*1\D+3\b", words)
-    press(app, f"end {number} now")
+    app.press(f"end {number} now")
     assert [one.query_id for one in open_double_assignments(project)] == ["q2"]
 
 
@@ -517,7 +493,7 @@ def test_participating_organizer_cannot_see_progress_of_others(project: Project,
         judging.judge_passage(project, "q2", passage, 1, name)
     log_in("olga")
     app = visit("people")
-    words = plain_texts(app)
+    words = app.plain_texts()
     assert "2 of 3" in words and "1 of 3" not in words
     hidden = {"asta": "hidden", "bo": "hidden", "cleo": "1"}
     assert judged_by_name(app) == hidden
@@ -528,7 +504,7 @@ def test_participating_organizer_cannot_see_progress_of_others(project: Project,
     assert judged_by_name(visit("people")) == hidden
 
 
-def judged_by_name(people: AppTest) -> dict[str, str]:
+def judged_by_name(people: Screen) -> dict[str, str]:
     """Return the shown number of judged passages by assessor."""
     shown = people.dataframe[0].value
     return dict(zip(shown["Name"], shown["Passages judged"], strict=True))
@@ -539,8 +515,8 @@ def test_assigning_without_logins_accepts_any_name_but_needs_a_query(project: Pr
     app = visit("people")
     people = app.multiselect[0]
     assert people.proto.accept_new_options
-    app = press(app, "assign")
-    check_refused(app, "no-query-named")
+    app = app.press("assign")
+    app.check_refused("no-query-named")
     assert open_double_assignments(project) == []
     # If nothing is assigned twice, a link leads to assigning.
-    assert links(visit("adjudication")) == ["people"]
+    assert visit("adjudication").links() == ["people"]

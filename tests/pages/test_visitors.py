@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench.bank import save_named_grader
 from exam_workbench.graders import _access as access
@@ -15,7 +14,7 @@ from exam_workbench.types import Question
 from pages.parts.shared import visitor
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import fill
-from tests.made.screens import DEADLINE, check_refused, choose, errors, keyed, named, press, said, sound, visit
+from tests.made.screens import DEADLINE, Screen, keyed, named, visit
 
 SECRET = "not-for-anybody-else-0123456789"
 
@@ -44,31 +43,31 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("MY_KEY", "the-key-for-ours")
 
 
-def nothing_to_type(app: AppTest) -> bool:
+def nothing_to_type(app: Screen) -> bool:
     return not any(keyed(app.text_input, key) for key in ("base_url", "model", "key", "verify_model"))
 
 
-def can(app: AppTest, *keys: str) -> bool:
+def can(app: Screen, *keys: str) -> bool:
     """Return whether a screen has a button with one of these keys."""
     return any(keyed(app.button, key) for key in keys)
 
 
 def test_screens_without_offered_models_have_no_model_fields(asked: Project) -> None:
-    app = choose(visit("grading"), "setup", "Self-rating")
-    check_refused(app, "no-model-offered")
+    app = visit("grading").choose("setup", "Self-rating")
+    app.check_refused("no-model-offered")
     assert nothing_to_type(app)
-    choose(app, "back_end", "openai")
-    check_refused(app, "no-endpoint-offered")
+    app.choose("back_end", "openai")
+    app.check_refused("no-endpoint-offered")
     assert nothing_to_type(app) and not can(app, "ask", "grade", "save")
     app = visit("prompts", prompt="self-rating")
     assert "Question: What is gold?" in "\n".join(str(block.value) for block in app.code)
     toggle = named(app.toggle, "with a model")
     toggle.set_value(True)
-    sound(app.run())
-    check_refused(app, "no-model-offered")
+    app.run()
+    app.check_refused("no-model-offered")
     assert nothing_to_type(app)
     app = visit("exam")
-    assert errors(app) == ["no-model-offered"]
+    assert app.errors() == ["no-model-offered"]
     assert nothing_to_type(app)
     assert not can(app, "writer begin")
 
@@ -78,14 +77,14 @@ def test_visitor_chooses_an_offered_endpoint_with_its_key(
 ) -> None:
     with EndpointServer() as server:
         offer(tmp_path, monkeypatch, server.url)
-        app = choose(choose(visit("grading"), "setup", "Self-rating"), "back_end", "openai")
+        app = visit("grading").choose("setup", "Self-rating").choose("back_end", "openai")
         assert [named(app.selectbox, key).options for key in ("endpoint", "model of Ours")] == [["Ours"], ["mini"]]
         assert nothing_to_type(app)
-        press(app, "grade")
+        app.press("grade")
         job = current_job(asked)
         assert job is not None and job.wait(DEADLINE) and job.progress.graded == 1
     assert [seen.headers["authorization"] for seen in server.seen] == ["Bearer the-key-for-ours"]
-    assert "the-key-for-ours" not in said(sound(app.run()))
+    assert "the-key-for-ours" not in app.run().said()
 
 
 def test_saved_grader_cannot_call_an_unoffered_endpoint(
@@ -96,7 +95,7 @@ def test_saved_grader_cannot_call_an_unoffered_endpoint(
         parameters = {"model": "mini", "base_url": other.url, "key_variable": "MY_DB_PASSWORD"}
         save_named_grader(asked, "came along", "self-rating", parameters, "ann")
         app = visit("grading", setup="came along (saved)")
-        check_refused(app, "address-not-offered", "Ours")
+        app.check_refused("address-not-offered", "Ours")
         assert not can(app, "ask", "grade")
         assert not other.seen and not ours.seen
 
@@ -106,7 +105,7 @@ def test_refusal_does_not_reveal_if_a_model_path_exists(asked: Project, monkeypa
     insert = "INSERT OR REPLACE INTO named_graders VALUES ('came along', 'self-rating', ?, 'bob', now()::TIMESTAMP)"
     for model in "/etc", "/nowhere/at/all", "anybody/huge-model":
         asked.write(lambda cursor, model=model: cursor.execute(insert, [f'{{"model": "{model}"}}']))
-        assert errors(visit("grading", setup="came along (saved)")) == ["model-not-offered"], model
+        assert visit("grading", setup="came along (saved)").errors() == ["model-not-offered"], model
 
 
 def test_question_suggestions_use_only_offered_endpoints(
@@ -115,16 +114,16 @@ def test_question_suggestions_use_only_offered_endpoints(
     with EndpointServer() as ours, EndpointServer() as other:
         parameters = {"model": "mini", "base_url": other.url, "key_variable": "MY_DB_PASSWORD"}
         save_named_grader(asked, "came along", "self-rating", parameters, "ann")
-        app = press(visit("question_bank", query="q1"), "suggest questions")
-        assert errors(app)[-1] == "no-endpoint-offered"
+        app = visit("question_bank", query="q1").press("suggest questions")
+        assert app.errors()[-1] == "no-endpoint-offered"
         assert not can(app, "ask for questions") and nothing_to_type(app)
         offer(tmp_path, monkeypatch, ours.url)
-        press(app, "suggest questions")
+        app.press("suggest questions")
         assert named(app.selectbox, "endpoint").options == ["Ours"] and nothing_to_type(app)
         one = named(app.button, "ask for questions")
         one.click()
         # The harness reruns whole screens, so a dialog stays open only if its button is pressed again.
-        press(app, "suggest questions")
+        app.press("suggest questions")
     assert [seen.headers["authorization"] for seen in ours.seen] == ["Bearer the-key-for-ours"] and not other.seen
 
 
@@ -135,12 +134,12 @@ def test_visitors_cannot_set_further_fields_or_exceed_caps(
         offer(tmp_path, monkeypatch, ours.url)
         with (tmp_path / "e.toml").open("a") as file:
             file.write("\nmax_calls = 1\nmax_cost = 0")
-        app = choose(choose(visit("grading"), "setup", "Self-rating"), "back_end", "openai")
+        app = visit("grading").choose("setup", "Self-rating").choose("back_end", "openai")
         assert not keyed(app.text_input, "extra")
-        assert errors(press(app, "ask")) == ["no-price"]
+        assert app.press("ask").errors() == ["no-price"]
         parameters = {"model": "mini", "base_url": ours.url, "extra": {"seed": 1}}
         save_named_grader(asked, "came along", "self-rating", parameters, "ann")
         app = visit("grading", setup="came along (saved)")
-        assert errors(app) == ["invalid-further-fields"]
+        assert app.errors() == ["invalid-further-fields"]
         assert not can(app, "ask", "grade")
     assert not ours.seen

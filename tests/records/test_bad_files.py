@@ -33,7 +33,7 @@ from tests.made.audits import deal, fill_audited
 from tests.made.fuzz_parquet import A, fill_most
 from tests.made.projects import file_of, fill, made_project, new_project
 from tests.made.refusals import kept_failures, mentions, refusal
-from tests.made.screens import check_refused, edit, holds, served, sound, texts, visit  # noqa: F401
+from tests.made.screens import served, visit  # noqa: F401
 from tests.records.test_reopening import Grader
 
 QUESTIONS = [Question("q1/a", "q1", "A?")]
@@ -209,11 +209,10 @@ def test_screen_reports_bad_project_and_other_projects_open(path: Path) -> None:
         bad.write_bytes(b"")
         make(bad, b"")
     app = visit("home", project="bad0")
-    check_refused(app, "not-a-project", "bad0", "SQLite")
-    assert not app.exception
+    app.check_refused("not-a-project", "bad0", "SQLite")
     assert len(app.selectbox(key="project").options) == 7
     app.selectbox(key="project").select("some").run()
-    (here,) = [panel for panel in holds(app, "state")["panels"] if panel["to"] is None]
+    (here,) = [panel for panel in app.holds("state")["panels"] if panel["to"] is None]
     assert not app.error and ("1", "query") in {(one["count"], one["text"]) for one in here["blocks"][0]["lines"]}
 
 
@@ -221,14 +220,14 @@ def test_draft_refused_by_full_disk_is_kept_and_stored_later(path: Path) -> None
     app = visit("question_bank", project="some")
     full = ProjectError("disk-full", "There is no room left on the disk.", "Free some space.")
     with mock.patch("exam_workbench.bank.change_draft", side_effect=full):
-        edit(app, texts(app)[0], text="Typed?")
+        app.edit(app.texts()[0], text="Typed?")
         # The browser keeps edits that were not confirmed as stored, and shows the reason.
-        (why,) = holds(app, "bank")["refused"].values()
+        (why,) = app.holds("bank")["refused"].values()
         assert full.message in why
-        assert holds(app, "questions")["refused"] == holds(app, "bank")["refused"]
-        assert not app.error and texts(app)[0] != "Typed?", "the rest of the screen is shown"
-    sound(app.run())
-    assert holds(app, "bank")["refused"] == {} and texts(app)[0] == "Typed?"
+        assert app.holds("questions")["refused"] == app.holds("bank")["refused"]
+        assert not app.error and app.texts()[0] != "Typed?", "the rest of the screen is shown"
+    app.run()
+    assert app.holds("bank")["refused"] == {} and app.texts()[0] == "Typed?"
     project = open_project(path)
     assert [draft.question.text for draft in bank.list_drafts(project, "ann").values()] == ["Typed?"]
 

@@ -9,7 +9,6 @@ from hashlib import blake2b
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
 from exam_workbench.bank import remember_settings
@@ -24,7 +23,7 @@ from tests.made.endpoint_calls import answering, key
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, rate
 from tests.made.projects import fill, judge
 from tests.made.refusals import refusal
-from tests.made.screens import named, press, served, shows, sound, visit
+from tests.made.screens import Screen, named, served, visit
 from tests.made.shell import Run, printed
 
 __all__ = ["key", "served"]
@@ -76,18 +75,18 @@ def test_better_wording_is_drafted_but_random_one_is_not(graded: Project) -> Non
     assert (turned.test.gains, turned.test.losses) == (found.test.losses, found.test.gains)
 
 
-def open_form(**query: str) -> AppTest:
+def open_form(**query: str) -> Screen:
     """Open the question bank with the form for new wordings expanded."""
     app = visit("question_bank", query="q1", grader="Self-rating (m)", **query)
     app.session_state["repair "] = True
-    return sound(app.run())
+    return app.run()
 
 
 def test_wording_is_tested_on_bank_screen(graded: Project) -> None:
     app = open_form()
     app.text_area(key="wordings").set_value("What is it exactly?\nWhat was it?")
-    app = press(app, "test wordings")
-    assert shows(app, "repair result", "exactly")
+    app = app.press("test wordings")
+    assert app.shows("repair result", "exactly")
     assert graded.value("SELECT count(*) FROM repairs WHERE accepted") == 1
     # A link can select the question.
     bank.save_version(graded, [Question("q1/b", "q1", "What else is it?")], "", "ann")
@@ -132,10 +131,10 @@ def test_model_proposes_wordings_by_command_and_on_screen(
     graded: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch, commands: Run
 ) -> None:
     server.behave = drafts
-    app = press(open_form(), "suggest wordings")
+    app = open_form().press("suggest wordings")
     # The harness only draws whole screens, so the dialog stays open after its button is pressed.
     named(app.button, "ask for wordings").click()
-    app = press(app, "suggest wordings")
+    app = app.press("suggest wordings")
     (area,) = [one for one in app.text_area if str(one.key).startswith("wordings")]
     assert area.value.splitlines() == ["What is it exactly?", "What is it, then?"]
     monkeypatch.setenv("EXAM_PROJECT", str(graded.path))

@@ -32,22 +32,7 @@ from exam_workbench.types import Board, BoardRow, GraderSpec, Question
 from pages.parts.boards.leaderboard_table import QUERIES_KEY
 from tests.made.projects import commit, fill, filled_project, grade, judge, read_project
 from tests.made.refusals import mentions, refusal
-from tests.made.screens import (
-    AppTest,
-    as_text,
-    board,
-    charts,
-    choose,
-    holds,
-    metric,
-    page_links,
-    said,
-    served,
-    shows,
-    sound,
-    tell,
-    visit,
-)
+from tests.made.screens import Screen, as_text, served, visit
 
 __all__ = ["served"]
 
@@ -218,13 +203,13 @@ class TestLeaderboardViews:
         (boards,) = app.multiselect
         assert boards.value == ["EXAM nDCG@10"]
         boards.set_value(["EXAM nDCG@10", "EXAM-Cover ≥ 2", "assessors AP"])
-        sound(app.run())
+        app.run()
         assert any(mentions(as_text(c.value), "assessors nDCG@10") for c in app.caption)
-        assert holds(app, QUERIES_KEY)["run"] == "poor"
-        assert holds(tell(app, QUERIES_KEY, "ask", "q1"), QUERIES_KEY)["asked"] == "q1"
+        assert app.holds(QUERIES_KEY)["run"] == "poor"
+        assert app.tell(QUERIES_KEY, "ask", "q1").holds(QUERIES_KEY)["asked"] == "q1"
 
     def test_two_systems_follow_ranks_unless_chosen(self, project: Project) -> None:
-        def shown(app: AppTest) -> list[str]:
+        def shown(app: Screen) -> list[str]:
             return [app.selectbox("first system").value, app.selectbox("second system").value]
 
         ratings = {("What?", f"p{at}"): 4 * (at % 2) for at in range(6)}
@@ -232,40 +217,40 @@ class TestLeaderboardViews:
         fill(project, [Question("q1/a", "q1", "What?")], ratings, {run: {"q1": top} for run, top in ranked.items()})
         app = visit("leaderboard", view="Two systems", measure="RR")
         assert shown(app) == ["a", "b"]
-        assert shown(choose(app, "measure", "P@5")) == ["b", "a"]
+        assert shown(app.choose("measure", "P@5")) == ["b", "a"]
         app.selectbox("second system").set_value("c")
-        assert shown(choose(app, "measure", "RR")) == ["b", "c"]
+        assert shown(app.choose("measure", "RR")) == ["b", "c"]
 
     def test_untested_pairs_are_not_drawn(self, project: Project) -> None:
         asked = [Question("q1/a", "q1", "What?")]
         fill(project, asked, {("What?", "p1"): 4, ("What?", "p2"): 0}, {"a": {"q1": ["p1"]}, "b": {"q1": ["p2"]}})
         app = visit("leaderboard", view="Significance")
-        assert shows(app, "untested", 1) and not charts(app)
+        assert app.shows("untested", 1) and not app.charts()
 
     def test_views_compare_leaderboards_systems_and_pairs(self, own: Project) -> None:
         default = leaderboard(own, "nDCG@10")
         app = visit("leaderboard", view="Two boards")
         second = next(box for box in app.selectbox if (box.key or "").startswith("second board"))
         second.set_value("assessors AP")
-        sound(app.run())
+        app.run()
         _, expected = system_points(leaderboard(own, "nDCG@10", "assessors"), leaderboard(own, "AP", "assessors"))
-        assert metric(app, "Spearman") == f"{expected.correlation.spearman:.3f}"
+        assert app.metric_of("Spearman") == f"{expected.correlation.spearman:.3f}"
 
         app = visit("leaderboard", view="Two systems", compared="query q1")
         found = query_points(own, default, "good", default, "fair")
-        assert metric(app, "First better") == str(found.count("first"))
-        assert metric(app, "Equal") == str(found.count("equal"))
-        queries = [link.query_string for link in page_links(app)]
+        assert app.metric_of("First better") == str(found.count("first"))
+        assert app.metric_of("Equal") == str(found.count("equal"))
+        queries = [link.query_string for link in app.page_links()]
         assert sum("passage=p12" in query and "query=q1" in query for query in queries) == 2
 
         app = visit("leaderboard", view="Significance", test="Randomisation")
         rows = compare_all(default, "randomisation")
-        assert f"{sum(bool(row.differs) for row in rows)} of {len(rows)} pairs" in said(app)
-        assert not shows(app, "untested")
+        assert f"{sum(bool(row.differs) for row in rows)} of {len(rows)} pairs" in app.said()
+        assert not app.shows("untested")
 
         for differs, compared in ("the best", compare_systems), ("the one above", compare_neighbours):
-            table = board(visit("leaderboard", differs_from=differs, over_queries="own"))
+            table = visit("leaderboard", differs_from=differs, over_queries="own").board()
             for row in compared(default):
                 assert table["p, corrected"][row.run] == pytest.approx(row.corrected)
                 assert table["Error bars"][row.run] == ("overlap" if row.error_bars_overlap else "apart")
-        assert "p, corrected" not in board(visit("leaderboard"))
+        assert "p, corrected" not in visit("leaderboard").board()
