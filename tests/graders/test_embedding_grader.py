@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import socket
@@ -15,12 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
 
 from exam_workbench import bank, grading
 from exam_workbench.bank import project_counts
-from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError
 from exam_workbench.exchange import export_project, import_project
 from exam_workbench.graders import GRADERS, Control, Pair, StoredVectors, make_grader
@@ -34,6 +31,7 @@ from exam_workbench.types import KINDS, Grade, GraderInput, Question
 from tests.made.engine_failure import break_database
 from tests.made.projects import commit, examples, fill, filled_project
 from tests.made.refusals import mentions, refusal
+from tests.made.shell import exam_on
 
 QUESTIONS = {1: "How hot does the surface of Venus get?", 2: "Why do cats purr?", 3: "Who painted the Mona Lisa?"}
 PASSAGES = {
@@ -337,14 +335,10 @@ def test_cached_vectors_are_stored_in_each_project_until_dropped(filled: Project
     grade(filled)
     assert encoded == ["What temperature has Venus?"]
     assert {(one.role, one.texts) for one in grading.count_vectors(filled)} == {("passage", 3), ("question", 1)}
-    path = filled.path
-    filled.close()
-    shown = CliRunner().invoke(cli, ["vectors", "--project", str(path), "--json"])
-    kept = {one["role"]: one["texts"] for one in json.loads(shown.output)["vectors"]}
+    kept = {one["role"]: one["texts"] for one in exam_on(filled, "vectors", "--json")["vectors"]}
     assert kept == {"passage": 3, "question": 1}
-    dropped = CliRunner().invoke(cli, ["vectors", "--project", str(path), "--drop", "--json"])
-    assert json.loads(dropped.output) == {"dropped": 4, "vectors": []}
-    project = open_project(path)
+    assert exam_on(filled, "vectors", "--drop", "--json") == {"dropped": 4, "vectors": []}
+    project = open_project(filled.path)
     assert len(stored(project)) == 3 * len(KEPT_PASSAGES)
 
 

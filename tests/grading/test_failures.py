@@ -8,11 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from exam_workbench import bank, grading
 from exam_workbench.bank import StoredGrader, find_grader, put_grader
-from exam_workbench.cli import cli
 from exam_workbench.graders import USES, built_in_prompts
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.grading._needed_pairs import DEFAULTS, pairs_to_grade
@@ -22,6 +20,7 @@ from exam_workbench.types import Grade, GraderInput, GraderSpec, Query, Question
 from tests.grading.test_grading import HashGrader
 from tests.made.projects import SPEC, commit, fill, filled_project
 from tests.made.refusals import refusal
+from tests.made.shell import exam_on
 
 QUESTIONS = [
     Question("q1/a", "q1", "A?", answer_key="red"),
@@ -105,12 +104,8 @@ def test_only_failed_pairs_are_sent(project: Project) -> None:
     assert (final.total, final.graded, final.failed) == (1, 1, 0)
     assert grading.make_plan(project, again.spec, 1).to_grade == 1
     # No pair of the commands' own grader has failed.
-    path = str(project.path)
-    project.close()
-    done = CliRunner().invoke(cli, ["plan", "--project", path, "--only-failed", "--json"])
-    assert json.loads(done.stdout)["to_grade"] == 0
-    done = CliRunner().invoke(cli, ["grade", "--project", path, "--only-failed", "--json"])
-    assert json.loads(done.stdout)["graded"] == 0
+    assert exam_on(project, "plan", "--only-failed", "--json")["to_grade"] == 0
+    assert exam_on(project, "grade", "--only-failed", "--json")["graded"] == 0
 
 
 def test_only_failed_pairs_are_planned_and_recorded_as_such(doubtful: Project) -> None:

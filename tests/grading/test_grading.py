@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from exam_workbench import bank, cli, grading
+from exam_workbench import bank, grading
 from exam_workbench.bank import drafted_edits, latest_version, put_draft, save_drafts, save_version
 from exam_workbench.errors import GradingError, WorkbenchError
 from exam_workbench.graders import Control, Outcome, Pair
@@ -32,6 +31,7 @@ from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderInput, GraderSpec, Passage, Query, Question
 from tests.made.projects import SPEC, examples, fill, grade, judge, new_project
 from tests.made.refusals import mentions, refusal
+from tests.made.shell import exam_on
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
 RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p4"]}}
@@ -443,12 +443,7 @@ def test_judged_sample_is_balanced_and_graded_alone(project: Project) -> None:
     places = {(question.split()[-1].rstrip("?"), passage.split()[-1]) for question, passage in graded}
     assert places == set(passages)
     assert plan(project, passages=passages).to_grade == 0
-    path = project.path
-    project.close()
-    words = ["grade", "--project", str(path), "--judged", "5", "--dry-run", "--json"]
-    done = CliRunner().invoke(cli.cli, words)
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["to_grade"] == 5
+    assert exam_on(project, "grade", "--judged", "5", "--dry-run", "--json")["to_grade"] == 5
 
 
 QUERIES = ("q1", "q1/s", "q2", "q3")

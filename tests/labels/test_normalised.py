@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import math
 import statistics
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from exam_workbench.cli import cli
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import Imported, Options, import_files
 from exam_workbench.formats import Source
@@ -35,6 +34,7 @@ from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import fill, filled_project, grade, judge, read_project
 from tests.made.refusals import refusal
+from tests.made.shell import exam_on
 
 QUESTIONS = [Question(f"{q}{n}", q, f"{q} question {n}") for q in ("a", "b") for n in range(4)]
 # The number of its query's four questions that each passage answers, from the first on.
@@ -262,28 +262,22 @@ def test_rouge_joins_top_passages_of_run_into_one_text(own: Project) -> None:
 
 
 def test_commands_mark_gold_and_print_stars_and_lengths(own: Project, tmp_path: Path) -> None:
-    path = own.path
-    own.close()
-
-    def run(*words: str) -> str:
-        done = CliRunner().invoke(cli, [*words, "--project", str(path)], catch_exceptions=False)
-        return done.stdout
-
-    assert json.loads(run("gold", "--json")) == {"gold": None, "queries": []}
-    assert json.loads(run("gold", "good", "--json")) == {
+    run = partial(exam_on, own)
+    assert run("gold", "--json") == {"gold": None, "queries": []}
+    assert run("gold", "good", "--json") == {
         "gold": "good",
         "queries": [{"query": "a", "words": 6}, {"query": "b", "words": 3}],
     }
-    printed = json.loads(run("leaderboard", "--measure", "n-EXAM@20", "--json"))
+    printed = run("leaderboard", "--measure", "n-EXAM@20", "--json")
     assert [(s["run"], s["starred"], s["words"], s["passages"]) for s in printed["systems"]] == [
         ("good", True, 4.5, 1.5),
         ("poor", False, 3.0, 1.0),
     ]
     assert printed["reference"]["run"] == "good"
     assert "good *" in run("leaderboard", "--measure", "n-EXAM@20")
-    assert json.loads(run("gold", "--none", "--json"))["gold"] is None
+    assert run("gold", "--none", "--json")["gold"] is None
 
     (tmp_path / "gold.jsonl").write_text('{"query_id": "a", "text": "Gold."}\n')
     assert "gold texts: 1" in run("import", "responses", str(tmp_path / "gold.jsonl"), "--gold")
-    reopened = open_project(path)
+    reopened = open_project(own.path)
     assert gold_name(reopened) == "gold"

@@ -67,6 +67,14 @@ def run_words(words: Sequence[str]) -> tuple[int, bytes, str]:
     return code, out.detach().getvalue(), err.detach().getvalue().decode()
 
 
+def exam_on(project: Project, *words: str) -> Any:
+    """Run `exam` on a project, which is closed then; return its output, or its result with `--json`."""
+    project.close()
+    code, out, err = run_words([*words, "--project", str(project.path)])
+    assert code == 0, err
+    return json.loads(out) if "--json" in words else out.decode()
+
+
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     return Run(monkeypatch, capsys)

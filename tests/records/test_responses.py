@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from scipy.stats import spearmanr
 
 from exam_workbench import records
-from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, Report
 from exam_workbench.exchange import Group, Imported, Options, import_files, import_groups
 from exam_workbench.formats import Source, detect_kind, read_responses
@@ -28,6 +27,7 @@ from exam_workbench.text import all_clean, clean_text
 from exam_workbench.types import Passage, Query, Question, Ranked, Response, Sentence
 from tests.made.projects import citations, commit, fill, new_project
 from tests.made.refusals import check_problem, coded, mentions, refusal
+from tests.made.shell import exam_on
 
 TEXTS = {"a": "one", "b": "two", "c": "one", "d": "six", "e": "two", "f": "three"}
 
@@ -267,15 +267,11 @@ def test_retrieval_run_of_same_name_stays(project: Project) -> None:
 
 def test_cli_imports_responses_with_queries_and_lists_them(tmp_path: Path) -> None:
     project = new_project(tmp_path / "p.duckdb")
-    project.close()
     (tmp_path / "answers.jsonl").write_text(json.dumps(RAG) + "\n")
-
-    def run(*words: str) -> str:
-        return CliRunner().invoke(cli, [*words, "--project", str(project.path)]).stdout
-
-    imported = json.loads(run("import", "responses", str(tmp_path / "answers.jsonl"), "--json"))
+    run = partial(exam_on, project)
+    imported = run("import", "responses", str(tmp_path / "answers.jsonl"), "--json")
     assert imported["counts"] == {"runs": 1, "responses": 1, "passages of responses": 1}
-    assert json.loads(run("responses", "--json"))["runs"] == [
+    assert run("responses", "--json")["runs"] == [
         {"run": "sys", "responses": 1, "words": 13, "passages": 1, "sentences": 3, "cited": 2}
     ]
     assert run("responses").splitlines()[-1].split() == ["sys", "1", "13", "1", "3", "2"]

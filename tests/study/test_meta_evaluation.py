@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
 from tests.made.projects import fill, filled_project, grade, judge, read_project
 from tests.made.refusals import mentions, refusal
+from tests.made.shell import exam_on
 
 # trec_eval's name of each measure.
 TREC = {
@@ -353,24 +354,18 @@ class TestOutput:
         assert "\\textbf{\\textit{" in found
 
     def test_command_prints_table_in_every_format(self, own: Project) -> None:
-        own.close()
-        command = ("meta-evaluation", "--project", str(own.path), "--against", "assessors", "--measure", "AP")
-
-        def printed(*arguments: str) -> str:
-            result = CliRunner().invoke(cli, [*command, "--min-rating", "4", *arguments])
-            assert result.exception is None, result.exception
-            return result.stdout
-
+        command = ("meta-evaluation", "--against", "assessors", "--measure", "AP")
+        printed = partial(exam_on, own, *command, "--min-rating", "4")
         columns = printed().splitlines()[0].split()
         assert columns == ["row", "min", "rating", "queries", "AP", "Spearman", "AP", "Kendall", "AP", "tau_AP"]
         assert printed("--latex").rstrip().splitlines()[0].startswith("% Rank correlation with assessors")
         assert printed("--tsv", "--coefficient", "kendall").splitlines()[0].split("\t")[4:] == [
             "queries", "AP kendall", "undefined",
         ]  # fmt: skip
-        found = json.loads(printed("--json", "--row", "exam", "--bootstrap", "20"))
+        found = printed("--json", "--row", "exam", "--bootstrap", "20")
         assert found["samples"] == 20
         (row,) = found["rows"]
         assert (row["name"], row["min_rating"]) == ("test grader", 4)
         assert set(row["cells"][0]["intervals"]) == set(META_COEFFICIENTS)
-        refused = CliRunner().invoke(cli, [*command, "--tsv", "--json"])
+        refused = CliRunner().invoke(cli, [*command, "--project", str(own.path), "--tsv", "--json"])
         assert isinstance(refused.exception, InputError)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import statistics
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from exam_workbench.study._retriever_selection import classify_pairs, standardis
 from exam_workbench.types import Question
 from tests.made.projects import fill, judge, new_project, read_project
 from tests.made.refusals import mentions, refusal
-from tests.made.shell import run_words
+from tests.made.shell import exam_on
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q2/b", "q2", "B?")]
 RUNS = {
@@ -158,15 +159,10 @@ def test_command_prints_the_same_numbers(tmp_path: Path) -> None:
     project = new_project(tmp_path / "p.duckdb")
     fill_judged(project)
     expected = compare_selection(project, top_k=3).as_dict()
-    project.close()
-
-    def printed(*options: str) -> bytes:
-        words = ("selection", "--project", str(tmp_path / "p.duckdb"), "--against", "assessors", "--top-k", "3")
-        return run_words([*words, *options])[1]
-
-    assert json.loads(printed("--json")) == json.loads(json.dumps(expected))
-    shown = printed().decode()
+    printed = partial(exam_on, project, "selection", "--against", "assessors", "--top-k", "3")
+    assert printed("--json") == json.loads(json.dumps(expected))
+    shown = printed()
     assert "all runs" in shown and "Pearson over all measures and systems" in shown
     assert all(number in shown for number in ("yes 3 (50.0%)", "no 2 (33.3%)", "unreadable 1 (16.7%)", "ungraded 0"))
-    found = json.loads(printed("--unreadable-no", "--json"))
+    found = printed("--unreadable-no", "--json")
     assert found["unreadable_no"] and found["overall"]["unlabelled"] == 0

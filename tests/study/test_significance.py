@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
 from exam_workbench.choices import SystemTest
-from exam_workbench.cli import cli
 from exam_workbench.labels import Leaderboard, Policy, Skipped, leaderboard, order_systems
 from exam_workbench.labels._leaderboard import System
 from exam_workbench.measures import ALPHA, adjust_holm, bars_overlap, randomisation_test, t_test
@@ -23,6 +21,7 @@ from exam_workbench.study._system_significance import NO_QUERIES, NO_SPREAD, SAM
 from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.refusals import mentions, refusal
+from tests.made.shell import exam_on
 
 
 def board_of(
@@ -236,15 +235,8 @@ def test_command_prints_the_comparison(project: Project) -> None:
     fill(project, questions, ratings, runs)
     expected = compare_systems(leaderboard(project, "nDCG@10"), "poor", "randomisation")
     best = leaderboard(project, "nDCG@10").systems[0].run
-    project.close()
-
-    def printed(*options: str) -> str:
-        words = ["significance", "--project", str(project.path), "--measure", "nDCG@10", *options]
-        result = CliRunner().invoke(cli, words)
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    found = json.loads(printed("--test", "randomisation", "--baseline", "poor", "--json"))
+    printed = partial(exam_on, project, "significance", "--measure", "nDCG@10")
+    found = printed("--test", "randomisation", "--baseline", "poor", "--json")
     assert (found["measure"], found["test"], found["baseline"]) == ("nDCG@10", "randomisation", "poor")
     assert found["systems"] == [row.as_dict() for row in expected]
     lines = printed().splitlines()

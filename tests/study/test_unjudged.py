@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
@@ -17,7 +18,7 @@ from exam_workbench.study import to_grade, unjudged_shares
 from exam_workbench.types import Grade, GraderInput, Question
 from tests.made.projects import SPEC, commit, fill, filled_project, judge
 from tests.made.refusals import refusal
-from tests.made.shell import run_words
+from tests.made.shell import exam_on
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
 OLD = {"old": {"q1": ["p1", "p2"], "q2": ["p3"]}}
@@ -121,17 +122,13 @@ def test_judged_shares_work_before_any_grading(project: Project) -> None:
 
 
 def test_command_outputs(filled: Project) -> None:
-    filled.close()
-
-    def exam(*words: str) -> str:
-        return run_words([*words, "--project", str(filled.path)])[1].decode()
-
-    found = json.loads(exam("unjudged", "--run", "new", "--json"))
+    exam = partial(exam_on, filled)
+    found = exam("unjudged", "--run", "new", "--json")
     assert found["to_grade"][0]["ungraded"] == 3
     assert {share["run"] for share in found["shares"]} == {"new"}
     assert "Judged@20" in exam("unjudged")
-    curve = json.loads(exam("curve", "--max-k", "2", "--run", "old", "--json"))
+    curve = exam("curve", "--max-k", "2", "--run", "old", "--json")
     assert curve["curves"][0]["scores"] == pytest.approx([(1 / 2 + 1) / 2, (1 / 2 + 1) / 2])
     assert "@2" in exam("curve", "--max-k", "2")
-    assert json.loads(exam("leaderboard", "--measure", "EXAM-Cover@2", "--per", "topic", "--json"))["per"] == "topic"
-    assert json.loads(exam("plan", "--run", "new", "--json"))["needed"] == 7
+    assert exam("leaderboard", "--measure", "EXAM-Cover@2", "--per", "topic", "--json")["per"] == "topic"
+    assert exam("plan", "--run", "new", "--json")["needed"] == 7
