@@ -51,11 +51,13 @@ def test_device_names_are_reserved(name: str, reserved: bool) -> None:
 
 def test_zipped_runs_have_valid_distinct_names(project: Project) -> None:
     ranking = {"q1": ["p1"]}
-    runs = dict.fromkeys(["aux", "_aux", "Nul.v2", "a:b", 'a"b'], ranking)
+    runs = dict.fromkeys(["aux", "_aux", "Nul.v2", "a:b", 'a"b', "../up", "..\\up", "Ünï"], ranking)
     fill(project, [Question("q1/a", "q1", "What is gold?")], {}, runs)
     with zipfile.ZipFile(io.BytesIO(exporting.runs_zip(project))) as archive:
         names = archive.namelist()
-    assert sorted(names) == ["_Nul.v2.run", "_aux-2.run", "_aux.run", "a_b-2.run", "a_b.run"]
+        assert archive.read("_up.run") == b"q1 Q0 p1 1 999.0 ../up\n"
+    known = ["_Nul.v2", "_aux-2", "_aux", "_up-2", "_up", "a_b-2", "a_b", "Ünï"]
+    assert sorted(names) == [f"{name}.run" for name in known]
 
 
 def test_error_for_project_in_use_names_the_process(tmp_path: Path) -> None:

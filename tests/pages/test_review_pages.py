@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import re
-import zipfile
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from exam_workbench import bank, labels
-from exam_workbench.exchange import exporting, list_publications
+from exam_workbench.exchange import list_publications
 from exam_workbench.records import add_passages, add_queries, begin_freeze, end_freeze, list_actions
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Question
@@ -280,13 +278,6 @@ class TestActivity:
         assert numbers(app.note("acts-found")) == [2]
         app.choose("find", "nothing like this")
         assert app.shows("no-act-fits")
-
-
-def test_runs_zip_has_unique_and_safe_names(project: Project) -> None:
-    fill(project, BANK, GRADES, {"../up": {"q1": ["p1"]}, "..\\up": {"q1": ["p2"]}, "Ünï": {"q1": ["p1"]}})
-    with zipfile.ZipFile(io.BytesIO(exporting.runs_zip(project))) as archive:
-        assert archive.namelist() == ["_up-2.run", "_up.run", "Ünï.run"]
-        assert archive.read("_up.run") == b"q1 Q0 p1 1 999.0 ../up\n"
 
 
 OLD_NAME = "Two freezes of a target"
