@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.bank import put_grader, question_text_key
+from exam_workbench.bank import question_text_key
 from exam_workbench.errors import FileError, Report
 from exam_workbench.exchange import (
     Options,
@@ -28,13 +28,12 @@ from exam_workbench.exchange import (
 from exam_workbench.formats import Source, read_boards
 from exam_workbench.formats._graded_form import OURS
 from exam_workbench.formats.graded_files import read_graded
-from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, cover_curves, leaderboard
 from exam_workbench.records import add_queries, set_pool_depth, write_runs
 from exam_workbench.records._runs import by_rank, stage_rankings
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Query, Question, Ranked, Subtopic
-from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge, new_project
+from tests.made.projects import commit, fill, filled_project, grade, judge, new_project
 from tests.made.refusals import refusal
 
 QUESTIONS = [
@@ -141,15 +140,8 @@ def meaning(project: Project) -> dict[str, list]:
 
 
 def test_graded_file_restores_everything_in_empty_project(graded: Project, fresh: Project):
-    with graded.transaction() as cursor:
-        key = put_grader(cursor, OTHERS[0])
-        texts = dict(cursor.execute("SELECT text, text_key FROM question_texts").fetchall())
-        passages = dict(cursor.execute("SELECT passage_id, text_key FROM passages").fetchall())
-        outcomes = [
-            (texts["What was it?"], passages["p2"], Grade(1, answer="an answer: «so»")),
-            (texts["What was it?"], passages["p3"], Grade(None, "failed", "I cannot say", raw="no verdict")),
-        ]
-        add_outcomes(cursor, key, outcomes, job_key=0)
+    said, not_said = Grade(1, answer="an answer: «so»"), Grade(None, "failed", "I cannot say", raw="no verdict")
+    grade(graded, {("What was it?", "p2"): said, ("What was it?", "p3"): not_said}, OTHERS[0])
     before = meaning(graded)
     assert [len(rows) for rows in before.values() if not rows] == []
     whole = graded_file(graded)
@@ -230,12 +222,8 @@ def fill_with_details(project: Project) -> None:
     fill(project, BANK, {}, DETAILED_RUNS)
     judge(project, {("q1", "p1"): 1})
     commit(project, question_text_key, "query q1")
-    texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
-    passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
-    with project.transaction() as cursor:
-        for spec, grades in ((SPEC, GRADES), (JUDGE, DETAILED_JUDGED)):
-            outcomes = [(texts[question], passages[passage], grade) for (question, passage), grade in grades.items()]
-            add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
+    grade(project, GRADES)
+    grade(project, DETAILED_JUDGED, JUDGE)
 
 
 detailed = filled_project(fill_with_details)

@@ -66,19 +66,11 @@ GRADES = {
 JUDGE = GraderSpec("judge", "direct", "a/model", "Thomas", "2" * 64, max_rating=2)
 
 
-def by_id(project: Project, ratings: dict[tuple[str, str], int]) -> None:
-    """Add grades of questions known only by id, as an import of a graded file does."""
-    keys = dict(project.rows("SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"))
-    passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
-    outcomes = [(keys[question], passages[passage], Grade(rating)) for (question, passage), rating in ratings.items()]
-    commit(project, lambda cursor: add_outcomes(cursor, put_grader(cursor, projects.SPEC), outcomes, job_key=0))
-
-
 def fill_with_everything(project: Project) -> None:
     """Fill a project with every kind of data that affects labels."""
     fill(project, [A, B, C, D, AVOID], GRADES, RUNS)
     bank.save_version(project, IDS, "ids only", "tester")
-    by_id(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 0, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
+    projects.grade(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 0, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
     with project.transaction() as cursor:
         projects.list_passages(cursor, [("q1", "p0")])
         records.refresh_pool(cursor)

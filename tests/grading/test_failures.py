@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from exam_workbench import bank, grading
-from exam_workbench.bank import StoredGrader, find_grader, put_grader
+from exam_workbench.bank import StoredGrader, find_grader
 from exam_workbench.graders import USES, built_in_prompts
-from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.grading._needed_pairs import DEFAULTS, pairs_to_grade
 from exam_workbench.records import add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderInput, GraderSpec, Query, Question, Subtopic
 from tests.grading.test_grading import HashGrader
-from tests.made.projects import SPEC, commit, fill, filled_project
+from tests.made.projects import SPEC, commit, fill, filled_project, grade
 from tests.made.refusals import refusal
 from tests.made.shell import exam_on
 
@@ -48,10 +47,7 @@ doubtful = filled_project(fill_doubtful)
 
 
 def say(project: Project, *said: tuple[str, str, Grade], spec: GraderSpec = SPEC) -> None:
-    questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
-    passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
-    outcomes = [(questions[question], passages[passage], grade) for question, passage, grade in said]
-    commit(project, lambda cursor: add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0))
+    grade(project, {(question, passage): one for question, passage, one in said}, spec)
 
 
 def grader(project: Project) -> StoredGrader:

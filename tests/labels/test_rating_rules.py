@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from exam_workbench.bank import list_questions, put_grader
+from exam_workbench.bank import list_questions
 from exam_workbench.exchange import publish_qrels, qrels_text, reproduce_qrels
-from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, basis, label_qrels, labels_under, leaderboard, load_ratings
 from exam_workbench.review import state_changes
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Question
-from tests.made.projects import SPEC, fill, filled_project
+from tests.made.projects import SPEC, fill, filled_project, grade
 from tests.made.refusals import refusal
 
 ASKED = "What is A?"
@@ -30,11 +29,7 @@ COSINES = GraderSpec("cosines", "embedding", "e")
 
 
 def put(project: Project, spec: GraderSpec, grades: dict[str, Grade]) -> None:
-    texts = dict(project.rows("SELECT passage_id, text_key FROM passages"))
-    key = project.value("SELECT text_key FROM question_texts WHERE text = ?", [ASKED])
-    with project.transaction() as cursor:
-        outcomes = [(key, texts[passage], grade) for passage, grade in grades.items()]
-        add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
+    grade(project, {(ASKED, passage): one for passage, one in grades.items()}, spec)
 
 
 def make(project: Project) -> None:

@@ -286,20 +286,23 @@ def _fill(
     _grade(project, ratings, spec)
 
 
-def grade(project: store.Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec = SPEC) -> None:
-    """Store grades by (question text, passage id)."""
-    done_once(project, repr((list(ratings.items()), spec)), lambda: _grade(project, ratings, spec))
+Grades = Mapping[tuple[str, str], int | None] | Mapping[tuple[str, str], Grade]
+"""Ratings or grades by question text, or by the id of a question without a text, and by passage id."""
 
 
-def _grade(project: store.Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec) -> None:
-    texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
+def grade(project: store.Project, grades: Grades, spec: GraderSpec = SPEC) -> None:
+    """Store grades; a rating None stands for a failed pair."""
+    done_once(project, repr((list(grades.items()), spec)), lambda: _grade(project, grades, spec))
+
+
+def _grade(project: store.Project, grades: Grades, spec: GraderSpec) -> None:
+    texts = dict(project.rows("SELECT coalesce(text, placeholder), text_key FROM question_texts"))
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
-    outcomes = [
-        (texts[question], passages[passage], Grade(rating, "failed" if rating is None else "graded"))
-        for (question, passage), rating in ratings.items()
-    ]
-    with project.transaction() as cursor:
-        add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
+    outcomes = []
+    for (question, passage), one in grades.items():
+        made = one if isinstance(one, Grade) else Grade(one, "failed" if one is None else "graded")
+        outcomes.append((texts[question], passages[passage], made))
+    commit(project, lambda cursor: add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0))
 
 
 def list_passages(cursor: store.Cursor, pairs: Sequence[tuple[str, str]]) -> None:

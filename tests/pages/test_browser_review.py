@@ -11,11 +11,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from exam_workbench import bank
-from exam_workbench.bank import put_grader
 from exam_workbench.exchange import exporting
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
-from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, add_override, leaderboard, withdraw_by_key
 from exam_workbench.records import add_passages, add_queries, refresh_pool, write_runs
 from exam_workbench.records._runs import stage_rankings
@@ -23,7 +21,7 @@ from exam_workbench.review import Judgments, Labels, case_of, list_disagreements
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
 from tests.made.browser import Server, button, follow, go_to, heading, note, ready, visit
-from tests.made.projects import judge, new_project
+from tests.made.projects import grade, judge, new_project
 
 pytestmark = pytest.mark.browser
 
@@ -288,15 +286,12 @@ def hostile(projects: Path) -> str:
     asked = [Question("q/1", "q", f"<b class=hacked>What</b> is **it**? {FORMULA}"), Question("q/2", "q", FORMULA)]
     fill(project, {"q": FORMULA}, texts, asked, {FORMULA_ID: {"q": list(texts)}, "other": {"q": list(texts)[::-1]}})
     judge(project, {("q", passage): 0 for passage in texts})
-    keys = dict(project.rows("SELECT passage_id, text_key FROM passages"))
-    questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
-    grades = [
-        (questions[question.text], keys[passage], Grade(5 - 4 * at, answer=" ".join(text.split(" ")[:3])))
+    grades = {
+        (question.text, passage): Grade(5 - 4 * at, answer=" ".join(text.split(" ")[:3]))
         for passage, text in texts.items()
         for at, question in enumerate(asked)
-    ]
-    with project.transaction() as cursor:
-        add_outcomes(cursor, put_grader(cursor, GraderSpec("reader", "extractive", "none")), grades, 0)
+    }
+    grade(project, grades, GraderSpec("reader", "extractive", "none"))
     add_override(project, "q/1", FORMULA_ID, 3, FORMULA, FORMULA)
     labels, judgments = Labels(Policy()), Judgments("assessors")
     worst = next(

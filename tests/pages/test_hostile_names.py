@@ -15,10 +15,9 @@ from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.bank import put_draft, put_grader, save_named_grader
+from exam_workbench.bank import put_draft, save_named_grader
 from exam_workbench.exchange import publish_qrels
 from exam_workbench.graders import make_grader
-from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, add_override
 from exam_workbench.records import (
     add_passages,
@@ -46,7 +45,7 @@ from exam_workbench.types import (
 )
 from pages.parts.shared import ui
 from tests.made.browser import Server, visit as go_to
-from tests.made.projects import new_project
+from tests.made.projects import grade, new_project
 from tests.made.screens import visit
 
 MARKUP = ":material/delete: :streamlit: :+1: -> :red[r] $x$ **b** `c` [l](http://x) <i>i</i> # h"
@@ -156,17 +155,14 @@ def hostile(project: Project, name: str) -> None:
         refresh_pool(cursor)
     who = f"ann {name[:60]}"
     bank.save_version(project, questions, f"note {name}", who)
-    texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
-    keys = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     for at, method in enumerate(("self-rating", "answer", "self-rating")):
         spec = GraderSpec(f"g{at} {name[:400]}", method, f"m{at} {name[:300]}", f"p {name[:100]}")
-        outcomes = [
-            (texts[q.text], keys[p], Grade((n * (at + 2) + i) % 6, answer=f"a {name}", raw=f"w {name}"))
+        grades = {
+            (q.text, p): Grade((n * (at + 2) + i) % 6, answer=f"a {name}", raw=f"w {name}")
             for i, q in enumerate(questions) for n, p in enumerate(passages[:3])
-        ]  # fmt: skip
-        outcomes += [(texts[q.text], keys[passages[3]], Grade(None, "failed", reason=f"why {name}")) for q in questions]
-        with project.transaction() as cursor:
-            add_outcomes(cursor, put_grader(cursor, spec), outcomes, 0)
+        }  # fmt: skip
+        grades |= {(q.text, passages[3]): Grade(None, "failed", reason=f"why {name}") for q in questions}
+        grade(project, grades, spec)
     save_named_grader(project, f"named {name[:300]}", "embedding", {}, who)
     add_override(project, questions[0].question_id, passages[0], 5, f"because {name}", who)
     add_override(project, questions[1].question_id, passages[1], 0, f"because {name}", who)

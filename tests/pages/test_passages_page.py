@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from exam_workbench.bank import put_grader, save_version
-from exam_workbench.grading._grade_storage import add_outcomes
+from exam_workbench.bank import save_version
 from exam_workbench.labels import add_override, find_overrides, withdraw_by_key
 from exam_workbench.records import (
     add_passages,
@@ -32,7 +31,7 @@ from exam_workbench.types import Grade, GraderSpec, Passage, Query
 from pages.parts.shared import person
 from tests.made.browser import WINDOW, Server, as_it_is_now, button, note as box_of, ready
 from tests.made.cited import put_cited, sentence
-from tests.made.projects import SPEC, commit, file_of, fill, list_passages, new_project
+from tests.made.projects import SPEC, commit, file_of, fill, grade, list_passages, new_project
 from tests.made.screens import QUESTIONS, Screen, keyed, named, numbers, put_small, visit
 
 HOSTILE = (
@@ -121,14 +120,11 @@ def extract(
     name: str = "new",
 ) -> None:
     """Add a passage of query q1 with this text, and the grader's answers from it."""
-    questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
     with project.transaction() as cursor:
         add_passages(cursor, [Passage(name, text)])
         list_passages(cursor, [("q1", name)])
         refresh_pool(cursor)
-        key = cursor.execute("SELECT text_key FROM passages WHERE passage_id = ?", [name]).fetchall()[0][0]
-        outcomes = [(questions[question], key, Grade(rating, answer=answer)) for question, answer in answers.items()]
-        add_outcomes(cursor, put_grader(cursor, spec), outcomes, 0)
+    grade(project, {(question, name): Grade(rating, answer=answer) for question, answer in answers.items()}, spec)
 
 
 def desk(app: Screen) -> Any:
@@ -374,11 +370,8 @@ class TestOverriding:
         assert url(app, "question") == "q1/b"
 
     def test_raw_output_and_failure_reason_are_shown_on_demand(self, small: Project) -> None:
-        questions = dict(small.rows("SELECT text, text_key FROM question_texts"))
-        ((key,),) = small.rows("SELECT text_key FROM passages WHERE passage_id = 'p4'")
-        with small.transaction() as cursor:
-            lost = Grade(None, "failed", raw="I <b>cannot</b>", reason="no number in the output")
-            add_outcomes(cursor, put_grader(cursor, SPEC), [(questions["What is C?"], key, lost)], 0)
+        lost = Grade(None, "failed", raw="I <b>cannot</b>", reason="no number in the output")
+        grade(small, {("What is C?", "p4"): lost})
         app = self.open("q1/c", "p4")
         assert "no number in the output" in asked(app)["q1/c"]["said"][0]["more"]
         assert asked(app)["q1/c"]["said"][0]["raw"] == "I <b>cannot</b>"

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from exam_workbench import bank
-from exam_workbench.bank import put_grader, question_text_key
-from exam_workbench.grading._grade_storage import add_outcomes
+from exam_workbench.bank import question_text_key
 from exam_workbench.labels import (
     Policy,
     add_override,
@@ -198,13 +197,10 @@ class TestReading:
             read_passage(pool, Policy(), "q1", "p99")
 
     def test_grader_result_includes_raw_output_and_failure_reason(self, graded: Project) -> None:
-        keys = dict(graded.rows("SELECT text, text_key FROM question_texts"))
-        ((passage,),) = graded.rows("SELECT text_key FROM passages WHERE passage_id = 'p5'")
-        with graded.transaction() as cursor:
-            key = put_grader(cursor, replace(SPEC, name="reader", model="r"))
-            unsure = Grade(1, "defaulted", "five", 0.5, "Five!", note="shortened", distribution=(0.5, 0.5))
-            lost = Grade(None, "failed", raw="…", reason="the output is empty")
-            add_outcomes(cursor, key, [(keys["What is D?"], passage, unsure), (keys["What is A?"], passage, lost)], 0)
+        unsure = Grade(1, "defaulted", "five", 0.5, "Five!", note="shortened", distribution=(0.5, 0.5))
+        lost = Grade(None, "failed", raw="…", reason="the output is empty")
+        told = {("What is D?", "p5"): unsure, ("What is A?", "p5"): lost}
+        grade(graded, told, replace(SPEC, name="reader", model="r"))
         said = read_passage(graded, Policy(), "q2", "p5", ["reader", SPEC.name]).asked[0].said
         assert said["reader"] == GraderResult("defaulted", 1, "five", 0.5, "Five!", "shortened", (0.5, 0.5))
         assert said[SPEC.name] == GraderResult("ungraded")
