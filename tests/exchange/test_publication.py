@@ -71,10 +71,8 @@ def fill_with_everything(project: Project) -> None:
     fill(project, [A, B, C, D, AVOID], GRADES, RUNS)
     bank.save_version(project, IDS, "ids only", "tester")
     projects.grade(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 0, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
-    with project.transaction() as cursor:
-        projects.list_passages(cursor, [("q1", "p0")])
-        records.refresh_pool(cursor)
-        question_text_key(cursor, "query q1")
+    projects.pool_passages(project, [("q1", "p0")], {})
+    commit(project, question_text_key, "query q1")
     projects.judge(project, {("q1", "p1"): 2, ("q1", "p9"): 1})
     projects.grade(project, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, JUDGE)
     add_override(project, "q1/a", "p1", 3, "says little", "ann")
@@ -404,10 +402,7 @@ def test_publishing_without_labels_is_refused_without_trace(project: Project) ->
 
 def test_bundle_without_runs_has_no_leaderboard(project: Project) -> None:
     fill(project, [A], {("What is A?", "p1"): 5}, {})
-    with project.transaction() as cursor:
-        records.add_passages(cursor, [Passage("p1", "text of p1")])
-        projects.list_passages(cursor, [("q1", "p1")])
-        records.refresh_pool(cursor)
+    projects.pool_passages(project, [("q1", "p1")], {"p1": "text of p1"})
     files = unpacked(exchange.bundle_publication(project, Policy(), "ann"))
     assert "leaderboard.tsv" not in files
     assert "leaderboard" not in files["README.txt"].decode()

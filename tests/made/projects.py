@@ -317,6 +317,14 @@ def list_passages(cursor: store.Cursor, pairs: Sequence[tuple[str, str]]) -> Non
     records.list_keys(cursor, found["query_key"], found["passage_key"])
 
 
+def pool_passages(project: store.Project, pairs: Sequence[tuple[str, str]], texts: Mapping[str, str]) -> None:
+    """Add (query id, passage id) pairs to the pool, and texts by passage id; other passages are known only by id."""
+    with project.transaction() as cursor:
+        records.add_passages(cursor, [Passage(passage, text) for passage, text in texts.items()])
+        list_passages(cursor, pairs)
+        records.refresh_pool(cursor)
+
+
 def reimported(project: store.Project) -> store.Project:
     """Return the project that an export of another one gives, in the same folder."""
     export_project(project, project.path.with_name("out"), "ann")

@@ -15,23 +15,21 @@ from playwright.sync_api import Page, expect
 from exam_workbench.bank import save_version
 from exam_workbench.labels import add_override, find_overrides, withdraw_by_key
 from exam_workbench.records import (
-    add_passages,
     add_queries,
     assessor_judgments,
     blind_judgments,
     judgment_history,
     own_judgment,
-    refresh_pool,
     set_pool_depth,
 )
 from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.store import Project
 from exam_workbench.text import clean_text
-from exam_workbench.types import Grade, GraderSpec, Passage, Query
+from exam_workbench.types import Grade, GraderSpec, Query
 from pages.parts.shared import person
 from tests.made.browser import WINDOW, Server, as_it_is_now, button, note as box_of, ready
 from tests.made.cited import put_cited, sentence
-from tests.made.projects import SPEC, commit, file_of, fill, grade, list_passages, new_project
+from tests.made.projects import SPEC, commit, file_of, fill, grade, new_project, pool_passages
 from tests.made.screens import QUESTIONS, Screen, keyed, named, numbers, put_small, visit
 
 HOSTILE = (
@@ -120,10 +118,7 @@ def extract(
     name: str = "new",
 ) -> None:
     """Add a passage of query q1 with this text, and the grader's answers from it."""
-    with project.transaction() as cursor:
-        add_passages(cursor, [Passage(name, text)])
-        list_passages(cursor, [("q1", name)])
-        refresh_pool(cursor)
+    pool_passages(project, [("q1", name)], {name: text})
     grade(project, {(question, name): Grade(rating, answer=answer) for question, answer in answers.items()}, spec)
 
 
@@ -291,11 +286,8 @@ class TestFinding:
         assert (about["place"], about["total"]) == (2, 3)
 
     def test_list_opens_at_the_page_of_the_passage(self, small: Project) -> None:
-        with small.transaction() as cursor:
-            more = [Passage(f"m{i:02}", f"more {i:02}") for i in range(90)]
-            add_passages(cursor, more)
-            list_passages(cursor, [("q2", one.passage_id) for one in more])
-            refresh_pool(cursor)
+        more = {f"m{i:02}": f"more {i:02}" for i in range(90)}
+        pool_passages(small, [("q2", passage) for passage in more], more)
         app = visit("passages", query="q2", passage="m89")
         about = app.holds("passage-list")
         assert (about["total"], about["page"], len(about["rows"])) == (97, 3, 17)
