@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,13 @@ def source_of(text: str, name: str = "file") -> formats.Source:
     return formats.Source(name, data=text.encode())
 
 
-def clean(report: Report) -> None:
+def read_whole(read: Callable[[formats.Source, Report], Any], file: formats.Source) -> Any:
+    """Return the content of a file, of which nothing may be refused."""
+    report = Report()
+    found = read(file, report)
+    found = list(found) if isinstance(found, Iterator) else found
     assert [str(problem) for problem in report.problems] == []
+    return found
 
 
 # Round trips
@@ -62,11 +67,11 @@ def clean(report: Report) -> None:
 @few
 @given(st.dictionaries(st.tuples(ids, ids), st.integers(-5, 5), min_size=1))
 def test_qrels_round_trip(values: dict[tuple[str, str], int]) -> None:
-    out, report = io.StringIO(), Report()
+    out = io.StringIO()
     write_qrels([(query, passage, value) for (query, passage), value in values.items()], out)
-    read = read_qrels(source_of(out.getvalue()), report)
-    clean(report)
-    assert read == [Judgment(query, passage, value) for (query, passage), value in values.items()]
+    assert read_whole(read_qrels, source_of(out.getvalue())) == [
+        Judgment(query, passage, value) for (query, passage), value in values.items()
+    ]
 
 
 def test_qrels_are_written_and_queries_and_banks_read_in_all_formats() -> None:
@@ -92,9 +97,7 @@ def test_qrels_are_written_and_queries_and_banks_read_in_all_formats() -> None:
         assert [question.text for question in formats.read_bank(source_of(text), report).questions] == ['"A?"']
         assert "quotation-marks-kept" in [note.code for note in report.notes]
     text = 'query_id;text;weight;active;choices\r\nq1;"two\r\nlines; and ""quotes""";-1;no;a | b\r\nq1;\'=1+1;;;\r\n'
-    report = Report()
-    first, second = formats.read_bank(source_of(text, "bank.csv"), report).questions
-    clean(report)
+    first, second = read_whole(formats.read_bank, source_of(text, "bank.csv")).questions
     assert first.text == 'two\r\nlines; and "quotes"'
     assert (first.weight, first.active, first.choices) == (-1.0, False, ("a", "b"))
     assert (second.text, second.weight, second.active) == ("=1+1", 1.0, True)
@@ -107,19 +110,17 @@ queries = st.builds(Query, ids, texts, st.none() | texts, subtopics)
 @few
 @given(st.lists(queries, min_size=1, unique_by=lambda query: query.query_id))
 def test_queries_round_trip(written: list[Query]) -> None:
-    out, report = io.StringIO(), Report()
+    out = io.StringIO()
     write_queries(written, out)
-    assert read_queries(source_of(out.getvalue()), report) == written
-    clean(report)
+    assert read_whole(read_queries, source_of(out.getvalue())) == written
 
 
 @few
 @given(st.lists(st.builds(Passage, ids, texts), min_size=1))
 def test_passages_round_trip(written: list[Passage]) -> None:
-    out, report = io.StringIO(), Report()
+    out = io.StringIO()
     write_passages(written, out)
-    assert list(read_passages(source_of(out.getvalue()), report)) == written
-    clean(report)
+    assert read_whole(read_passages, source_of(out.getvalue())) == written
 
 
 optional = st.none() | texts
@@ -143,11 +144,9 @@ banks = st.lists(questions, min_size=1, max_size=5, unique_by=lambda question: q
 @given(banks)
 def test_bank_round_trips_in_jsonl_and_csv_without_formulas(written: list[Question]) -> None:
     for write in (write_bank, write_bank_csv):
-        out, report = io.StringIO(newline=""), Report()
+        out = io.StringIO(newline="")
         write(written, out)
-        read = formats.read_bank(source_of(out.getvalue()), report)
-        clean(report)
-        assert read.questions == written
+        assert read_whole(formats.read_bank, source_of(out.getvalue())).questions == written
     for row in csv.DictReader(io.StringIO(out.getvalue(), newline="")):
         weight = row.pop("weight")
         float(weight)
@@ -221,11 +220,10 @@ def graded_queries(draw: st.DrawFn) -> GradedQuery:
 @few
 @given(st.lists(graded_queries(), min_size=1, max_size=2))
 def test_graded_round_trip(written: list[GradedQuery]) -> None:
-    out, again, report = io.BytesIO(), io.BytesIO(), Report()
+    out, again = io.BytesIO(), io.BytesIO()
     write_graded(written, out)
     write_graded(written, again)
-    assert list(read_graded(formats.Source("graded.jsonl.gz", data=out.getvalue()), report)) == written
-    clean(report)
+    assert read_whole(read_graded, formats.Source("graded.jsonl.gz", data=out.getvalue())) == written
     assert out.getvalue() == again.getvalue()
 
 
@@ -241,20 +239,16 @@ def test_null_ratings_count_as_failed_and_not_as_zero() -> None:
     assert entry["wrongAnswered"] == ["q1/b"] and entry["answers"] == [["q1/b", "no"]]
     assert list(read_graded(formats.Source("g.gz", data=out.getvalue()), Report())) == [written]
     ratings = [{"question_id": "q/a", "self_rating": None}, {"question_id": "q/b", "self_rating": 0}]
-    report = Report()
-    source = formats.Source("g", data=graded_line(self_ratings=ratings).encode())
-    (query,) = read_graded(source, report)
+    (query,) = read_whole(read_graded, source_of(graded_line(self_ratings=ratings)))
     assert query.grades[0].ratings == [[None, 0]]
-    assert report.count == 0
 
 
 @few
 @given(st.dictionaries(ids, st.tuples(st.floats(-1, 1), st.none() | st.floats(0, 1)), min_size=1))
 def test_leaderboard_round_trip(rows: dict[str, tuple[float, float | None]]) -> None:
-    out, report = io.StringIO(), Report()
+    out = io.StringIO()
     formats.write_board_tsv("nDCG@10", [(None, run, score, error, 25) for run, (score, error) in rows.items()], out)
-    (board,) = formats.read_boards(source_of(out.getvalue(), "x/board.tsv"), report)
-    clean(report)
+    (board,) = read_whole(formats.read_boards, source_of(out.getvalue(), "x/board.tsv"))
     assert (board.name, board.measure) == ("board", "nDCG@10")
     assert {row.run: (row.score, row.std_error) for row in board.rows} == rows
 
@@ -268,9 +262,7 @@ def test_encodings_line_endings_and_compression_do_not_matter(encoding: str) -> 
     expected = [Query("q1", "was ist Köln?"), Query("q2", "β")]
     two_members = gzip.compress(data[:9]) + gzip.compress(data[9:]) + b"\0" * 8
     for file in (formats.Source("q.tsv", data=data), formats.Source("q.tsv", data=two_members)):
-        report = Report()
-        assert read_queries(file, report) == expected
-        clean(report)
+        assert read_whole(read_queries, file) == expected
 
 
 @pytest.mark.parametrize("read", [read_queries, formats.read_run_lines, read_passages])
@@ -285,9 +277,7 @@ def test_repeated_query_ids_with_texts_are_a_bank() -> None:
     text = "q1\tWhat is it?\nq1\tWhy is it so?\n\nq2\tWho says so?\n"
     for name, data in (("asked.tsv", text), ("asked.txt", "query_id\tquestion\n" + text)):
         assert formats.detect_kind(source_of(data, name)) == "bank"
-        report = Report()
-        questions = formats.read_bank(source_of(data, name), report).questions
-        clean(report)
+        questions = read_whole(formats.read_bank, source_of(data, name)).questions
         assert [(one.query_id, one.text) for one in questions] == [
             ("q1", "What is it?"), ("q1", "Why is it so?"), ("q2", "Who says so?"),
         ]  # fmt: skip
@@ -330,14 +320,6 @@ def test_leaderboards_are_read_from_json_and_written_as_latex() -> None:
 # Real files
 
 
-def read_all(kind: str, path: Path) -> Any:
-    report = Report()
-    read = formats.KINDS_OF_FILE[kind].read(formats.Source.from_path(path), report)
-    read = read if isinstance(read, list) or kind == "bank" else list(read)
-    clean(report)
-    return read
-
-
 @pytest.mark.parametrize(
     ("kind", "file", "count"),
     [
@@ -355,8 +337,9 @@ def read_all(kind: str, path: Path) -> Any:
     ],
 )  # fmt: skip
 def test_real_files_are_detected_and_read(shared_data: Path, kind: str, file: str, count: int) -> None:
-    assert formats.detect_kind(formats.Source.from_path(shared_data / file)) == kind
-    assert len(read_all(kind, shared_data / file)) == count
+    source = formats.Source.from_path(shared_data / file)
+    assert formats.detect_kind(source) == kind
+    assert len(read_whole(formats.KINDS_OF_FILE[kind].read, source)) == count
 
 
 @pytest.mark.parametrize(
@@ -369,8 +352,9 @@ def test_real_files_are_detected_and_read(shared_data: Path, kind: str, file: st
     ],
 )
 def test_real_banks_load(shared_data: Path, file: str, kind: str, queries: int, subtopics: int, questions: int) -> None:
-    assert formats.detect_kind(formats.Source.from_path(shared_data / file)) == "bank"
-    bank = read_all("bank", shared_data / file)
+    source = formats.Source.from_path(shared_data / file)
+    assert formats.detect_kind(source) == "bank"
+    bank = read_whole(formats.read_bank, source)
     assert (len(bank.queries), len(bank.questions)) == (queries, questions)
     assert sum(len(query.subtopics) for query in bank.queries) == subtopics
     assert {question.kind for question in bank.questions} == {kind}
@@ -382,7 +366,7 @@ def test_real_graded_file_round_trips(shared_data: Path) -> None:
     path = shared_data / "dl23-llmjudge" / "graded-with-rankings.jsonl.gz"
     report, out = Report(), io.BytesIO()
     some = list(islice(read_graded(formats.Source.from_path(path), report), examples(2)))
-    clean(report)
+    assert not report.problems
     write_graded(some, out)
     assert list(read_graded(formats.Source("again.gz", data=out.getvalue()), Report())) == some
     with gzip.open(path) as original:
@@ -410,7 +394,7 @@ def test_real_leaderboards_are_read_with_errors_ranks_and_duplicates(shared_data
     }
     ndcg = {row.run: row.score for row in official["ndcg_cut_10"].rows}
     assert (len(ndcg), ndcg["rr-pass-roberta"]) == (123, 0.7169)
-    clean(report)
+    assert not report.problems
     assert any(note.code == "text-column" and mentions(note.reason, "summary") for note in report.notes)
     assert any(note.code == "duplicate-score" and mentions(note.reason, "59") for note in report.notes)
 
