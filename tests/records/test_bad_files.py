@@ -170,6 +170,7 @@ from exam_workbench.errors import ProjectError
 from exam_workbench.store import open_project
 from exam_workbench.types import Question
 
+sys.dont_write_bytecode = True
 project = open_project(Path(sys.argv[1]))
 project._database.checkpoint()
 put_draft(project, "ann", Question("q1/a", "q1", "Kept?"))
