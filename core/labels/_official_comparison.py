@@ -60,6 +60,11 @@ class Queries:
         return counts
 
     @property
+    def swapped(self) -> Queries:
+        """The same numbers if the other leaderboard is the official one."""
+        return replace(self, board=self.official, official=self.board)
+
+    @property
     def short(self) -> str:
         """The numbers for a table: `54` for equal queries, `4 of 5 / 93` if 4 are common, `5 / 93`
         for own queries.

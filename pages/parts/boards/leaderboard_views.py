@@ -230,10 +230,7 @@ def two_boards(screen: Screen) -> None:
         st.caption("Choose two different leaderboards.")
         return
     # The second leaderboard is the one under study, but this screen names it last.
-    swapped = replace(
-        compared.queries, board=compared.queries.official, official=compared.queries.board
-    )
-    correlation_strip(replace(compared, queries=swapped), first)
+    correlation_strip(replace(compared, queries=compared.queries.swapped), first)
     if not points:
         return
     slope, scatter = st.container(key="beside-boards").columns([10, 11], gap="small")
