@@ -23,7 +23,7 @@ STATEMENTS = {
     "core/charts": 288,
     "core/review, core/study, core/audit": 3_592,
     "core/exams, core/answers": 2_426,
-    "core/exchange": 2_063,
+    "core/exchange": 2_064,
     "core/jobs, core/grading": 1_398,
     "core/labels": 1_516,
     "core/bank": 1_400,

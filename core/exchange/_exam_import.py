@@ -126,7 +126,7 @@ def write_exam_items(
     made = take_queries(
         cursor, [Query(query, "Exam" if stem == EXAM_QUERY else f"Exam {stem}")], False, keeper
     )
-    by_id = _name_items(cursor, items, query, file)
+    by_id = _name_items(cursor, items, query, file, report)
     texts = [
         *(item.documentation for item in items if item.documentation is not None),
         *(text for item in items for contexts in item.retrieved.values() for text in contexts),
@@ -196,7 +196,7 @@ def write_exam_items(
 
 
 def _name_items(
-    cursor: Cursor, items: Sequence[ExamItem], query: str, file: str
+    cursor: Cursor, items: Sequence[ExamItem], query: str, file: str, report: Report
 ) -> dict[str, ExamItem]:
     """Return items by the id of the item of the bank with the same words, else of the item that
     lacks only the key, else by an id derived from their words.
@@ -228,7 +228,8 @@ def _name_items(
                     " --answer-key KEY. Or import the exam under another name: exam import exam"
                     " FILE --name NAME.",
                 )
-        named[name] = item
+        if named.setdefault(name, item) is not item:
+            report.remark(file, None, "duplicate-item", "duplicate item; the first one counts")
     return named
 
 

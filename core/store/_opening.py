@@ -169,9 +169,9 @@ def _is_running(process: int) -> bool:
         return True
     try:
         os.kill(process, 0)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         # Other errors concern a process that runs for another user.
-        return not isinstance(error, ProcessLookupError)
+        return not isinstance(error, ProcessLookupError | OverflowError)
     return True
 
 

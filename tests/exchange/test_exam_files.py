@@ -328,7 +328,10 @@ def test_exam_and_answers_round_trip(project: Project, fresh: Project, tmp_path:
     for preview in (True, False):
         again = import_files(project, "exam", [Source("exam.json", data=written.encode())], "ann", preview=preview)
         assert again.counts == {"items": 5, "new items": 0, "new queries": 0, "new passages": 0}
-    import_files(fresh, "exam", [Source("exam.json", data=written.encode())], "ann")
+    doubled = [Source(f"{name}.json", data=written.encode()) for name in ("exam", "copy")]
+    told = import_files(fresh, "exam", doubled, "ann", preview=True)
+    assert told.counts["items"] == 5 and [note.code for note in told.notes] == ["duplicate-item"]
+    import_files(fresh, "exam", doubled[:1], "ann")
     facts = [
         sorted((item.text, item.choices, item.key, item.topic, item.source_text) for item in exam_items(each))
         for each in (project, fresh)

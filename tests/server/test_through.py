@@ -165,7 +165,7 @@ def test_stale_connection_files_are_ignored_and_guidelines_need_no_server(
     for content_now, mode in (
         (content, 0o600),
         (content, 0o644),
-        ({**content, "process": 2**22 + 1}, 0o600),
+        *(({**content, "process": process}, 0o600) for process in (2**22 + 1, 2**40, 2**70)),
         ("x", 0o600),
     ):
         door.write_text(json.dumps(content_now), encoding="utf-8")
