@@ -115,18 +115,18 @@ def _find_repeats(
     asked = group_pairs(
         (query, (form, "?" in text)) for query, text in texts if (form := repeatable_form(text))
     )
-    sayings = {query: frozenset(asked.get(query, ())) for query in {**known, **asked}}
+    forms = {query: frozenset(asked.get(query, ())) for query in {**known, **asked}}
     changed = {
-        query: said
-        for query, said in sayings.items()
-        if query not in known or known[query][0] != said
+        query: of_query
+        for query, of_query in forms.items()
+        if query not in known or known[query][0] != of_query
     }
-    rows = [(query, *one) for query, said in changed.items() for one in said]
+    rows = [(query, *form) for query, of_query in changed.items() for form in of_query]
     parameters = {
         name: [row[i] for row in rows] for i, name in enumerate(("queries", "said", "asks"))
     }
     repeating = project.rows(_REPEATING, parameters) if rows else []
     places = group_pairs((place[0], place) for place in repeating)
     known.update(
-        (query, (said, frozenset(places.get(query, ())))) for query, said in changed.items()
+        (query, (of_query, frozenset(places.get(query, ())))) for query, of_query in changed.items()
     )
