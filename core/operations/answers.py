@@ -30,6 +30,7 @@ from .console import (
     ProgressLines,
     call_note_printer,
     check_ended,
+    find_total_failure,
     price_words,
     print_message,
     progress_watcher,
@@ -223,7 +224,7 @@ def describe_end(things: str, final: jobs.Progress, more: dict[str, Any]) -> Out
     }
     output = Output(counts | vars(final.usage) | {"message": final.message} | more)
     summary = f"{how_many(final.graded, things)}, {final.failed:,} failed. {final.message}"
-    return output.note(summary.rstrip())
+    return output.note(summary.rstrip()).failing(find_total_failure(final, things))
 
 
 @operation("answers generate", act="run exams")
@@ -506,11 +507,12 @@ def _grade_responses(
         "graded": final.graded,
         "failed": final.failed,
     } | counts
-    return Output(done).note(
+    output = Output(done).note(
         f"{done['system']}: {how_many(done['responses'], 'responses')},"
         f" {how_many(done['graded'], 'pairs')} graded by {done['grader']}, {done['failed']:,}"
         " failed. Next: exam leaderboard --measure EXAM-Cover@20"
     )
+    return output.failing(find_total_failure(final, "grades"))
 
 
 @operation("answers rag", act="run exams")

@@ -493,6 +493,17 @@ def check_ended(final: Progress, things: str) -> None:
         raise GradingError("job-failed", final.message, f"Saved: {how_many(final.graded, things)}.")
 
 
+def find_total_failure(final: Progress, things: str) -> GradingError | None:
+    """Return the error of a job that saved nothing because every call failed; else None."""
+    if final.graded or not final.failed:
+        return None
+    return GradingError(
+        "nothing-usable",
+        f"The model gave no usable answer: 0 {things}, {final.failed:,} failed.",
+        "Try another model or prompt.",
+    )
+
+
 def call_note_printer() -> Callable[[str], None]:
     """Return a function that prints a job's notes on its calls; at a shell the log, which repeats
     them, is silenced.

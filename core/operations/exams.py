@@ -30,7 +30,7 @@ from ..errors import GradingError, InputError, Report
 from ..measures import item_response
 from ..records import CLOSED_BOOK
 from ..text import first_few, format_interval, how_many
-from .console import call_note_printer, print_message, progress_watcher
+from .console import call_note_printer, find_total_failure, print_message, progress_watcher
 from .grader_options import Patience, may_use_key
 from .policy import PolicyOptions
 from .registry import (
@@ -267,7 +267,7 @@ def sit(
             progress_watcher("answers"),
             graders.Control(report=call_note_printer()),
         )
-    failures = (
+    failures = [
         GradingError(
             "job-failed",
             f"{name}: {progress.message}",
@@ -275,7 +275,8 @@ def sit(
         )
         for name, progress in ended.items()
         if progress.state in ("failed", "cancelled")
-    )
+    ]
+    failures += filter(None, [find_total_failure(job, "answers") for job in ended.values()])
     value = {
         name: {
             "state": progress.state,
@@ -295,7 +296,7 @@ def sit(
                 for name, progress in ended.items()
             )
         )
-        .failing(next(failures, None))
+        .failing(next(iter(failures), None))
     )
 
 

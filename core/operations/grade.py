@@ -19,6 +19,7 @@ from .console import (
     call_note_printer,
     check_ended,
     current_request,
+    find_total_failure,
     pause_seconds,
     price_words,
     print_message,
@@ -241,7 +242,7 @@ def grade(
         f"The default grader of leaderboards and labels is '{shown.name}'. To use this"
         " grader, add: --grader"
     )
-    return Output(result).note(
+    output = Output(result).note(
         f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed, in"
         f" {final.seconds:.0f} s.",
         f"Default ratings, because the model gave no number: {final.defaulted:,}."
@@ -251,6 +252,7 @@ def grade(
         "To see the scores: exam support show" if of_citations else None,
         None if shown.fingerprint in grader.spec.fingerprints else f"{use} {shlex.quote(name)}",
     )
+    return output.failing(find_total_failure(final, "grades"))
 
 
 @operation("ingest", act="import files")

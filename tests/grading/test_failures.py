@@ -17,9 +17,10 @@ from exam_workbench.records import add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderInput, GraderSpec, Query, Question, Subtopic
 from tests.grading.test_grading import HashGrader
+from tests.made.endpoint_server import EndpointServer, chat, well
 from tests.made.projects import SPEC, commit, fill, filled_project, grade
 from tests.made.refusals import refusal
-from tests.made.shell import exam_on
+from tests.made.shell import Run, exam_on
 
 QUESTIONS = [
     Question("q1/a", "q1", "A?", answer_key="red"),
@@ -154,6 +155,17 @@ class TestSkippedQuestions:
         assert grading.count_skipped(
             project, replace(judge, parameters={"reads": ["answer_key"]}), 1
         ) == grading.SkippedCounts(0, 1, 2, 0)
+
+
+def test_grade_fails_if_every_call_failed(project: Project, commands: Run) -> None:
+    fill(project, QUESTIONS, {}, RUNS)
+    project.close()
+    with EndpointServer(lambda seen: chat("")) as server:
+        grader = ("--grader", "self-rating", "--model", "m", "--base-url", server.url, "--project", str(project.path))
+        commands.fails("nothing-usable", "grade", *grader)
+        server.behave = well
+        retried = commands("grade", *grader, "--retry-failed", "--json")
+    assert (retried[0], json.loads(retried[1])["failed"]) == (0, 0)
 
 
 class TestFilledPrompts:
