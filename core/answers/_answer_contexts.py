@@ -36,7 +36,6 @@ from ..records import (
     put_answer_model,
     refresh_pool,
     run_names,
-    stage_rankings,
     visible_rows,
     write_responses,
     write_runs,
@@ -278,8 +277,7 @@ def make_run(
         for rank, (passage_id, score) in enumerate(ranking, 1)
     ]
     with project.transaction() as cursor:
-        stage_rankings(cursor, {name: ranked})
-        write_runs(cursor, [(name, name, made_by)])
+        write_runs(cursor, {name: ranked}, [(name, name, made_by)])
         refresh_pool(cursor)
         log_action(cursor, author, "make run", name=name, by=made_by, queries=len(rankings))
     return sum(bool(ranking) for ranking in rankings.values())

@@ -34,7 +34,6 @@ from ..records import (
     list_snapshots,
     refresh_pool,
     run_names,
-    stage_rankings,
     write_responses,
     write_runs,
 )
@@ -515,8 +514,7 @@ def _write_snapshot(
             )
             for rank, (passage_id, _, _) in enumerate(order, 1)
         ]
-    stage_rankings(cursor, {name: ranked})
-    write_runs(cursor, [(name, name, target.url)])
+    write_runs(cursor, {name: ranked}, [(name, name, target.url)])
     return sum(passage_id != as_named for passage_id, as_named in named.items())
 
 

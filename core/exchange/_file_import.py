@@ -62,7 +62,6 @@ from ..records import (
     kept_objects,
     known_responses,
     refresh_pool,
-    stage_judgments,
     unknown_queries,
     write_board,
     write_gold,
@@ -516,8 +515,8 @@ def _write_responses(into: _ImportContext, read: Sequence[Response]) -> dict[str
 def _write_qrels(
     into: _ImportContext, name: str, read: list[tuple[Judgment, int]], file: str
 ) -> dict[str, int]:
-    stage_judgments(into.cursor, _keep_known_queries(into, file, read))
-    return {"sources": 1, "judgments": write_judgments(into.cursor, name, into.keeper)}
+    known = _keep_known_queries(into, file, read)
+    return {"sources": 1, "judgments": write_judgments(into.cursor, name, known, into.keeper)}
 
 
 def _write_labels(

@@ -99,7 +99,6 @@ from ._judgments import (
     refresh_pool as refresh_pool,
     set_pool_depth as set_pool_depth,
     source_judgments as source_judgments,
-    stage_judgments as stage_judgments,
     write_board as write_board,
     write_judged_keys as write_judged_keys,
     write_judgments as write_judgments,
@@ -175,7 +174,6 @@ from ._runs import (
     ranking_scores as ranking_scores,
     run_names as run_names,
     run_sizes as run_sizes,
-    stage_rankings as stage_rankings,
     write_runs as write_runs,
     write_stated_rankings as write_stated_rankings,
 )

@@ -154,26 +154,13 @@ def pooled_queries(project: Project) -> dict[str, str]:
     )
 
 
-def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
-    """Add judgments to the temporary table `staged_judgments`, from which `write_judgments` stores
-    them.
-
-    Raises:
-        InputError: the id of a new passage is not valid in qrels.
-    """
-    check_new(cursor, "passage", (j.passage_id for j in judgments))
-    types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "value": "INTEGER"}
-    columns = {name: [getattr(judgment, name) for judgment in judgments] for name in types}
-    cursor.execute(
-        "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id"
-        " VARCHAR, value INTEGER)"
-    )
-    stage_columns(cursor, "new_judgments", columns, types)
-    cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
-
-
-def write_judgments(cursor: Cursor, source: str, keeper: ReplacedDataKeeper | None = None) -> int:
-    """Store the staged judgments under a source; they replace all earlier judgments of the source.
+def write_judgments(
+    cursor: Cursor,
+    source: str,
+    judgments: Sequence[Judgment],
+    keeper: ReplacedDataKeeper | None = None,
+) -> int:
+    """Store judgments under a source; they replace all earlier judgments of the source.
 
     Args:
         keeper: keeps the replaced judgments; None discards them.
@@ -182,18 +169,21 @@ def write_judgments(cursor: Cursor, source: str, keeper: ReplacedDataKeeper | No
         The number of judgments stored.
 
     Raises:
-        InputError: the name of a new source has control characters.
+        InputError: the id of a new passage is not valid in qrels, or the name of a new source has
+            control characters.
     """
-    name_passages_of(cursor, "staged_judgments")
-    written = _write_source(
+    check_new(cursor, "passage", (j.passage_id for j in judgments))
+    types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "value": "INTEGER"}
+    columns = {name: [getattr(judgment, name) for judgment in judgments] for name in types}
+    stage_columns(cursor, "new_judgments", columns, types)
+    name_passages_of(cursor, "new_judgments")
+    return _write_source(
         cursor,
         source,
         "SELECT query_key, passage_key, value"
-        " FROM staged_judgments JOIN queries USING (query_id) JOIN passages USING (passage_id)",
+        " FROM new_judgments JOIN queries USING (query_id) JOIN passages USING (passage_id)",
         keeper,
     )
-    cursor.execute("DROP TABLE staged_judgments")
-    return written
 
 
 def write_judged_keys(

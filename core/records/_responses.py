@@ -25,7 +25,7 @@ from ..types import Passage, Query, Ranked, Response, Sentence
 from ._collection import add_passages, add_queries, unknown_queries
 from ._judgments import refresh_pool
 from ._replaced_data import ReplacedDataKeeper
-from ._runs import run_names, stage_rankings, write_runs
+from ._runs import run_names, write_runs
 
 PASSAGE_WORDS = 120
 """Maximum number of words per passage of a response; half a sentence more is allowed."""
@@ -172,8 +172,7 @@ def write_responses(
             for rank, passage_id in enumerate(ids, 1)
         )
     files = {names[r.run]: (r.run, re.split(r"[/\\]", r.file)[-1]) for r in reversed(responses)}
-    stage_rankings(cursor, rankings)
-    write_runs(cursor, [(name, *files[name]) for name in rankings], keeper)
+    write_runs(cursor, rankings, [(name, *files[name]) for name in rankings], keeper)
     _write_lengths(cursor, [(name, r.query_id, count_words(r.text)) for name, r, _ in parts])
     return {
         "runs": len(rankings),

@@ -30,69 +30,42 @@ from ._replaced_data import ReplacedDataKeeper
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
 
-RANKED = {
-    "run": "VARCHAR",
-    "query_id": "VARCHAR",
-    "passage_id": "VARCHAR",
-    "score": "DOUBLE",
-    "rank": "INTEGER",
-}
-"""Columns of lines of runs, with their SQL types; `rank` is the rank stated in the file."""
-
-
-def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
-    """Add lines of runs to the temporary table `staged_rankings`, from which `write_runs` stores
-    them.
-
-    Raises:
-        InputError: the id of a new passage is not valid in qrels.
-    """
-    # A table cannot hold halves of surrogate pairs, so ids are checked first.
-    check_new(
-        cursor, "passage", (ranked.passage_id for lines in rankings.values() for ranked in lines)
-    )
-    # The columns are explicit because of a defect in DuckDB 2.0. It affects tables that CREATE
-    # TABLE AS created without rows in this transaction. Once such a table holds over a row group,
-    # filters drop all rows.
-    cursor.execute(
-        "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
-        " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
-    )
-    with lend_table(cursor, "new_rankings", ranked_table(rankings)):
-        cursor.execute(
-            "INSERT INTO staged_rankings SELECT run, query_id, passage_id, score FROM new_rankings"
-        )
-
-
-def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
-    """Return rankings by run as a table with the columns of `RANKED`."""
-    lines = [ranked for ranking in rankings.values() for ranked in ranking]
-    columns: dict[str, list[Any]] = {
-        "run": [run for run, ranking in rankings.items() for _ in ranking],
-        "query_id": [ranked.query_id for ranked in lines],
-        "passage_id": [ranked.passage_id for ranked in lines],
-        "score": [ranked.score for ranked in lines],
-        "rank": [ranked.rank for ranked in lines],
-    }
-    return table_of(columns, RANKED)
+_RANKED = {"run": "VARCHAR", "query_id": "VARCHAR", "passage_id": "VARCHAR", "score": "DOUBLE"}
 
 
 def write_runs(
-    cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: ReplacedDataKeeper | None = None
+    cursor: Cursor,
+    rankings: Mapping[str, Sequence[Ranked]],
+    runs: Sequence[tuple[str, str, str]],
+    keeper: ReplacedDataKeeper | None = None,
 ) -> None:
-    """Store the staged rankings; a new run replaces one of the same name.
+    """Store rankings by run; a new run replaces one of the same name.
 
     Ranks are computed from the scores as in trec_eval: by score as a 32-bit float, then by
     descending passage id.
 
     Args:
-        runs: name, tag and file of each staged run.
+        runs: name, tag and file of each run.
         keeper: keeps replaced runs; None discards them.
+
+    Raises:
+        InputError: the id of a new passage is not valid in qrels, or the name of a new run has
+            control characters.
     """
+    lines = [ranked for ranking in rankings.values() for ranked in ranking]
+    # A table cannot hold halves of surrogate pairs, so ids are checked first.
+    check_new(cursor, "passage", (ranked.passage_id for ranked in lines))
+    columns: dict[str, list[Any]] = {
+        "run": [run for run, ranking in rankings.items() for _ in ranking],
+        "query_id": [ranked.query_id for ranked in lines],
+        "passage_id": [ranked.passage_id for ranked in lines],
+        "score": [ranked.score for ranked in lines],
+    }
+    with lend_table(cursor, "new_rankings", table_of(columns, _RANKED)):
+        cursor.execute("CREATE OR REPLACE TEMP TABLE staged_rankings AS FROM new_rankings")
     name_passages_of(cursor, "staged_rankings")
     clear_runs(cursor, runs, keeper)
     # A score beyond the 32-bit range becomes infinite, as in trec_eval.
@@ -103,7 +76,6 @@ def write_runs(
         " FROM staged_rankings s JOIN runs ON runs.name = s.run JOIN queries USING (query_id)"
         " JOIN passages USING (passage_id) ORDER BY query_key, run_key, rank"
     )
-    cursor.execute("DROP TABLE staged_rankings")
 
 
 def clear_runs(

@@ -30,7 +30,6 @@ from exam_workbench.graders._prompts.prompt import fence_text
 from exam_workbench.grading import make_drafter
 from exam_workbench.jobs import find_jobs
 from exam_workbench.records import add_passages, add_queries, close_interrupted, list_actions, write_runs
-from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Ranked
 from tests.made.drafters import Model, start_drafters
@@ -48,8 +47,9 @@ def fill_corpus(project: Project) -> None:
         add_queries(cursor, [Query("q1", "of tides"), Query("q2", "of wind")], replace=True)
         add_passages(cursor, [Passage(*one) for one in TEXTS.items()])
         ranked = [("q1", "p0", 2), ("q1", "p2", 1), ("q2", "p0", 1), ("q2", "bare", 2)]
-        stage_rankings(cursor, {"bm25": [Ranked(q, p, rank, 10.0 - rank) for q, p, rank in ranked]})
-        write_runs(cursor, [("bm25", "bm25", "x.run")])
+        write_runs(
+            cursor, {"bm25": [Ranked(q, p, rank, 10.0 - rank) for q, p, rank in ranked]}, [("bm25", "bm25", "x.run")]
+        )
 
 
 corpus = filled_project(fill_corpus)

@@ -30,7 +30,7 @@ from exam_workbench.formats._graded_form import OURS
 from exam_workbench.formats.graded_files import read_graded
 from exam_workbench.labels import Policy, cover_curves, leaderboard
 from exam_workbench.records import add_queries, set_pool_depth, write_runs
-from exam_workbench.records._runs import by_rank, stage_rankings
+from exam_workbench.records._runs import by_rank
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Query, Question, Ranked, Subtopic
 from tests.made.projects import commit, fill, filled_project, grade, judge, new_project
@@ -303,8 +303,7 @@ def test_ranks_survive_export_of_shallow_pool(project: Project, fresh: Project) 
     fill(project, [Question("q/a", "q", "A?")], {("A?", "p1"): 5, ("A?", "p4"): 0}, {"r": {"q": passages}})
     tied = [Ranked("q", passage, 0, 1.0) for passage in passages]
     with project.transaction() as cursor:
-        stage_rankings(cursor, {"tied": tied})
-        write_runs(cursor, [("tied", "tied", "tied.run")])
+        write_runs(cursor, {"tied": tied}, [("tied", "tied", "tied.run")])
         set_pool_depth(cursor, 2, "ann")
     judge(project, {("q", "p4"): 1, ("q", "p7"): 2, ("q", "p2"): 0})
     import_files(fresh, "graded", [Source("g.jsonl.gz", data=graded_file(project))], "ann", Options("assessors"))

@@ -33,7 +33,6 @@ from exam_workbench.labels import (
     leaderboard,
     withdraw_by_key,
 )
-from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, log_action, open_project
 from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
 from tests.made import projects
@@ -563,8 +562,7 @@ def test_direct_grader_qrels_are_reproduced_after_query_titles_change(project: P
     with project.transaction() as cursor:
         records.add_queries(cursor, [Query("q1", "q1")], replace=True)
         records.add_passages(cursor, [Passage("p1", "text")])
-        stage_rankings(cursor, {"s": [Ranked("q1", "p1", 1, 2.0)]})
-        records.write_runs(cursor, [("s", "s", "s.run")])
+        records.write_runs(cursor, {"s": [Ranked("q1", "p1", 1, 2.0)]}, [("s", "s", "s.run")])
         records.refresh_pool(cursor)
         grader = put_grader(cursor, GraderSpec("judge", "direct", "none", max_rating=3))
         passage = cursor.execute("SELECT text_key FROM passages").fetchall()[0][0]

@@ -14,7 +14,6 @@ from exam_workbench.grading import make_plan
 from exam_workbench.labels import Policy, basis, leaderboard, leaderboard_per
 from exam_workbench.labels._leaderboard_variants import coverage_by_topic, mean_over_subtopics, topic_labels
 from exam_workbench.records import add_passages, refresh_pool, write_runs
-from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project
 from exam_workbench.types import Passage, Question, Ranked
 from tests.made.projects import SPEC, fill, grade, judge, read_project
@@ -189,6 +188,5 @@ def _put_runs(project: Project, runs: dict[str, dict[str, list[str]]]) -> None:
     with project.transaction() as cursor:
         passages = {ranked.passage_id for ranking in rankings.values() for ranked in ranking}
         add_passages(cursor, [Passage(p, f"text of {p}") for p in sorted(passages)])
-        stage_rankings(cursor, rankings)
-        write_runs(cursor, [(run, run, "test.run") for run in runs])
+        write_runs(cursor, rankings, [(run, run, "test.run") for run in runs])
         refresh_pool(cursor)

@@ -23,7 +23,6 @@ from exam_workbench.bank import put_grader
 from exam_workbench.exchange import Imported, export_project, import_files, import_project
 from exam_workbench.formats import Source
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import _database as database
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 
@@ -279,8 +278,7 @@ def _fill(
     with project.transaction() as cursor:
         records.add_queries(cursor, [Query(q, f"query {q}") for q in query_ids], replace=True)
         records.add_passages(cursor, [Passage(p, f"text of {p}") for p in passage_ids])
-        stage_rankings(cursor, rankings)
-        records.write_runs(cursor, [(run, run, "test.run") for run in runs])
+        records.write_runs(cursor, rankings, [(run, run, "test.run") for run in runs])
         records.refresh_pool(cursor)
     bank.save_version(project, questions, "made for a test", "tester")
     _grade(project, ratings, spec)
@@ -345,8 +343,7 @@ def judge(project: store.Project, values: Mapping[tuple[str, str], int], source:
 
 def _judge(project: store.Project, values: Mapping[tuple[str, str], int], source: str) -> None:
     with project.transaction() as cursor:
-        records.stage_judgments(cursor, [Judgment(q, p, value) for (q, p), value in values.items()])
-        records.write_judgments(cursor, source)
+        records.write_judgments(cursor, source, [Judgment(q, p, value) for (q, p), value in values.items()])
         records.refresh_pool(cursor)
 
 

@@ -16,7 +16,6 @@ from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import Policy, add_override, leaderboard, withdraw_by_key
 from exam_workbench.records import add_passages, add_queries, refresh_pool, write_runs
-from exam_workbench.records._runs import stage_rankings
 from exam_workbench.review import Judgments, Labels, case_of, list_disagreements, settle_by_dispute, side_agreement
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
@@ -72,8 +71,7 @@ def fill(
     with project.transaction() as cursor:
         add_queries(cursor, [Query(*query) for query in queries.items()], replace=True)
         add_passages(cursor, [Passage(*passage) for passage in passages.items()])
-        stage_rankings(cursor, rankings)
-        write_runs(cursor, [(run, run, f"{run}.run") for run in runs])
+        write_runs(cursor, rankings, [(run, run, f"{run}.run") for run in runs])
         refresh_pool(cursor)
     bank.save_version(project, questions, "the first bank", "maker")
 

@@ -23,12 +23,10 @@ from exam_workbench.records import (
     add_passages,
     add_queries,
     refresh_pool,
-    stage_judgments,
     write_board,
     write_judgments,
     write_runs,
 )
-from exam_workbench.records._runs import stage_rankings
 from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.store import Project
 from exam_workbench.types import (
@@ -144,12 +142,10 @@ def hostile(project: Project, name: str) -> None:
             ]
             for at, run in enumerate(runs)
         }
-        stage_rankings(cursor, rankings)
-        write_runs(cursor, [(run, run, f"f {name}"[:200]) for run in runs])
+        write_runs(cursor, rankings, [(run, run, f"f {name}"[:200]) for run in runs])
         for source in ("one", "two"):
             values = [Judgment(q, p, n % 3) for q in ids.values() for n, p in enumerate(passages)]
-            stage_judgments(cursor, values)
-            write_judgments(cursor, f"{source} {name[:400]}")
+            write_judgments(cursor, f"{source} {name[:400]}", values)
         rows = [BoardRow(run, 0.5 - at / 10, 0.01, at + 1) for at, run in enumerate(runs)]
         write_board(cursor, Board(f"board {name[:400]}", "AP", rows))
         refresh_pool(cursor)

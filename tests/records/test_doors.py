@@ -17,7 +17,6 @@ from exam_workbench.exchange import exporting, graded_file, import_files
 from exam_workbench.formats import Source
 from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import add_override, find_overrides, withdraw_by_key
-from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project
 from exam_workbench.types import (
     Board,
@@ -142,8 +141,7 @@ def test_earlier_passages_are_accepted_and_blank_text_is_none(project: Project) 
     # The exported bank can be imported again.
     import_files(project, "bank", [Source("b.jsonl", data=exporting.bank_jsonl(project).encode())], "ann")
     with project.transaction() as cursor:
-        records.stage_judgments(cursor, [Judgment("q", "p1", 1)])
-        assert records.write_judgments(cursor, "Ann Müller") == 1
+        assert records.write_judgments(cursor, "Ann Müller", [Judgment("q", "p1", 1)]) == 1
         records.clear_runs(cursor, [("my run", "my run", "my run.txt")])
     bank.save_version(project, [Question("q 1", "q", "Why so?")], "", "ann")
     assert {source for (source,) in project.rows("SELECT name FROM sources")} == {"Ann Müller"}
@@ -170,8 +168,8 @@ def test_invalid_ids_are_refused_in_scripts(unchanged: Project, name: str) -> No
     doors = (
         lambda cursor: records.add_queries(cursor, [Query(name, "text")], replace=True),
         lambda cursor: records.add_passages(cursor, [Passage(name, "text")]),
-        lambda cursor: records.stage_judgments(cursor, [Judgment("q", name, 1)]),
-        lambda cursor: stage_rankings(cursor, {"run": [Ranked("q", name, 1, 1.0)]}),
+        lambda cursor: records.write_judgments(cursor, "source", [Judgment("q", name, 1)]),
+        lambda cursor: records.write_runs(cursor, {"run": [Ranked("q", name, 1, 1.0)]}, []),
     )
     for door in doors:
         with refusal("invalid-name"), unchanged.transaction() as cursor:
@@ -195,7 +193,7 @@ def test_invalid_passage_ids_in_files_are_refused(unchanged: Project, tmp_path: 
 def test_names_with_control_characters_are_refused(unchanged: Project, name: str) -> None:
     doors = (
         lambda cursor: records.clear_runs(cursor, [(name, "tag", "file")]),
-        lambda cursor: records.write_judgments(cursor, name),
+        lambda cursor: records.write_judgments(cursor, name, [Judgment("q", "p1", 1)]),
         lambda cursor: records.write_board(cursor, Board(name, "AP", [BoardRow("run", 1.0)])),
         lambda cursor: records.write_board(cursor, Board("board", "AP", [BoardRow(name, 1.0)])),
         lambda cursor: bank.save_questions(cursor, [Question(name, "q", "Why?")], "", "ann"),
@@ -203,7 +201,6 @@ def test_names_with_control_characters_are_refused(unchanged: Project, name: str
     )
     for door in doors:
         with refusal("invalid-name"), unchanged.transaction() as cursor:
-            records.stage_judgments(cursor, [Judgment("q", "p1", 1)])
             door(cursor)
 
 

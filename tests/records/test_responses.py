@@ -21,7 +21,6 @@ from exam_workbench.records import (
     write_responses as keep_responses,
 )
 from exam_workbench.records._responses import PASSAGE_WORDS, split_response
-from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, log_action, open_project
 from exam_workbench.text import all_clean, clean_text
 from exam_workbench.types import Passage, Query, Question, Ranked, Response, Sentence
@@ -250,8 +249,7 @@ def test_retrieval_run_of_same_name_stays(project: Project) -> None:
     add_queries(project, "q1")
     with project.transaction() as cursor:
         records.add_passages(cursor, [Passage("p", "text")])
-        stage_rankings(cursor, {"sys": [Ranked("q1", "p", 1, 1.0)]})
-        records.write_runs(cursor, [("sys", "sys", "sys.run")])
+        records.write_runs(cursor, {"sys": [Ranked("q1", "p", 1, 1.0)]}, [("sys", "sys", "sys.run")])
     done = import_responses(project, jsonl(plain("q1", "sys", "Words.")))
     assert done.notes[0].code == "responses-renamed" and mentions(done.notes[0].reason, "sys-responses")
     assert (ranked(project, "sys", "q1"), ranked(project, "sys-responses", "q1")) == (["p"], ["sys-responses/q1/1"])

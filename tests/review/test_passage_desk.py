@@ -21,7 +21,6 @@ from exam_workbench.labels import (
     withdraw_by_key,
 )
 from exam_workbench.records import assign_double, refresh_pool, write_runs
-from exam_workbench.records._runs import stage_rankings
 from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.review import (
     NONE,
@@ -159,8 +158,7 @@ class TestFinding:
         fill(project, [A, D], {}, {"x": {"q1": ["p1", "p2"], "q2": ["p3", "p4"]}})
         judge(project, {("q1", "p1"): 0, ("q2", "p3"): 1})
         with project.transaction() as cursor:
-            stage_rankings(cursor, {"x": [Ranked("q1", "p2", 1, 1.0), Ranked("q2", "p4", 1, 1.0)]})
-            write_runs(cursor, [("x", "x", "x.run")])
+            write_runs(cursor, {"x": [Ranked("q1", "p2", 1, 1.0), Ranked("q2", "p4", 1, 1.0)]}, [("x", "x", "x.run")])
             refresh_pool(cursor)
         listed = search_passages(project, None, Filters(), 9).rows
         assert [row.passage_id for row in listed] == ["p1", "p2", "p3", "p4"]
@@ -247,8 +245,7 @@ class TestReading:
 
     def test_passage_without_text_can_be_read(self, graded: Project) -> None:
         with graded.transaction() as cursor:
-            stage_rankings(cursor, {"w": [Ranked("q1", "unseen", 1, 1.0)]})
-            write_runs(cursor, [("w", "w", "w.run")])
+            write_runs(cursor, {"w": [Ranked("q1", "unseen", 1, 1.0)]}, [("w", "w", "w.run")])
             refresh_pool(cursor)
         desk = read_passage(graded, Policy(), "q1", "unseen")
         assert (desk.text, desk.label, desk.pooled) == (None, None, True)
