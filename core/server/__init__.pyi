@@ -1,5 +1,4 @@
 from ._access_control import (
-    RequestTooLarge as RequestTooLarge,
     check_host as check_host,
     check_origin as check_origin,
 )

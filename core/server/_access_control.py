@@ -27,29 +27,6 @@ MINUTE = 60.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-class UnknownToken(WorkbenchError):
-    """A request without a token, or with an invalid one."""
-
-
-class GetNotAllowed(WorkbenchError):
-    """A GET request for an operation that changes data."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            "not-a-reading-command",
-            f"The command {name} changes data with these values, so GET is not allowed.",
-            f"Use POST /api/v1/{name.replace(' ', '/')}.",
-        )
-
-
-class RequestTooLarge(WorkbenchError):
-    """A request that is larger than allowed."""
-
-
-class TooManyRequests(WorkbenchError):
-    """More requests than are allowed in a minute."""
-
-
 @dataclass(frozen=True)
 class Visitor:
     """A person or program whose token was accepted.
@@ -124,12 +101,12 @@ def find_visitor(headers: Mapping[str, str]) -> Visitor:
         headers: of the request, with names in lower case.
 
     Raises:
-        UnknownToken: the token is missing or invalid.
+        WorkbenchError: the token is missing or invalid.
     """
     kind, _, shown = headers.get("authorization", "").partition(" ")
     shown = shown.strip()
     if kind.lower() != "bearer" or not shown or len(shown) > 200 or not shown.isascii():
-        raise UnknownToken(
+        raise WorkbenchError(
             "no-token",
             "No token in the request.",
             "Send Authorization: Bearer TOKEN. Make a token with exam tokens add.",
@@ -143,7 +120,7 @@ def find_visitor(headers: Mapping[str, str]) -> Visitor:
             return Visitor(
                 acting_with(entry.project, token), name, f"{entry.project.path} {token.key}"
             )
-    raise UnknownToken(
+    raise WorkbenchError(
         "invalid-token",
         "This token is not valid on this server.",
         "Use another token, or open the project of this token on the server.",
@@ -157,21 +134,20 @@ def check_rate(visitor: Visitor, now: float | None = None) -> None:
         now: seconds that only grow; None means the clock's.
 
     Raises:
-        TooManyRequests: the limit is exceeded.
+        WorkbenchError: the limit is exceeded.
     """
     if not visitor.owner and not allow_event("REQUESTS", visitor.key, MINUTE, now):
         said = describe_exceeded(
             "Within a minute there were more than", "REQUESTS", read_limit("REQUESTS")
         )
-        raise TooManyRequests("too-many-requests", said, "Try again in a minute.")
+        raise WorkbenchError("too-many-requests", said, "Try again in a minute.")
 
 
 def check_size(headers: Mapping[str, str]) -> None:
     """Refuse a request that does not state its size, or is too large.
 
     Raises:
-        RequestTooLarge: it is too large.
-        InputError: it does not state its size.
+        WorkbenchError: it is too large, or does not state its size.
     """
     stated, most = headers.get("content-length", "0"), read_limit("REQUEST")
     if headers.get("transfer-encoding") or not stated.isascii() or not stated.isdecimal():
@@ -181,21 +157,35 @@ def check_size(headers: Mapping[str, str]) -> None:
             "Send a Content-Length header.",
         )
     if len(stated) > 18 or int(stated) > most:
-        raise RequestTooLarge(
+        raise WorkbenchError(
             "request-too-large", describe_exceeded("the request is larger than", "REQUEST", most)
         )
 
 
+_STATUS_OF_CODES = {
+    "no-token": 401,
+    "invalid-token": 401,
+    "not-a-reading-command": 405,
+    "request-too-large": 413,
+    "too-many-requests": 429,
+}
+"""HTTP status of the errors that only the server raises."""
 _STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
-    (UnknownToken, 401),
     (NotAllowed, 403),
-    (GetNotAllowed, 405),
-    (RequestTooLarge, 413),
-    (TooManyRequests, 429),
     (InputError, 400),
     (EngineError, 503),
 )
-"""HTTP status by class of error; the first match counts. All others are 409: the work failed."""
+"""HTTP status of other errors by class; the first match counts. The rest is 409: the work failed.
+"""
+
+
+def get_not_allowed(name: str) -> WorkbenchError:
+    """Return the error for a GET request for an operation that changes data."""
+    return WorkbenchError(
+        "not-a-reading-command",
+        f"The command {name} changes data with these values, so GET is not allowed.",
+        f"Use POST /api/v1/{name.replace(' ', '/')}.",
+    )
 
 
 def guard_route(
@@ -227,7 +217,8 @@ def guard_route(
 
 
 def _error_response(error: WorkbenchError) -> JSONResponse:
-    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 409)
+    usual = next((status for kind, status in _STATUS if isinstance(error, kind)), 409)
+    status = _STATUS_OF_CODES.get(error.code, usual)
     headers = {
         401: {"WWW-Authenticate": "Bearer"},
         405: {"Allow": "POST"},

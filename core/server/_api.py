@@ -21,7 +21,7 @@ from ..operations import every_operation, find_operation, replace_old_name
 from ..operations.registry import Operation
 from ..store import current_author
 from . import _api_requests as api_requests
-from ._access_control import GetNotAllowed, Visitor, guard_route
+from ._access_control import Visitor, get_not_allowed, guard_route
 from ._operation_requests import (
     OperationRequest,
     answer_streamed,
@@ -246,7 +246,7 @@ async def _read_asked(operation: Operation, request: Request, visitor: Visitor) 
                 for parameter in operation.parameters
             }
         ):
-            raise GetNotAllowed(operation.name)
+            raise get_not_allowed(operation.name)
         return OperationRequest(operation, given, visitor.project, author, owner=visitor.owner)
     pairs, files = await api_requests.read_body(request)
     names = {name for name, _ in pairs}
@@ -282,7 +282,7 @@ async def _refuse_unknown(request: Request, visitor: Visitor) -> Response:
     path = request.path_params["path"]
     known = find_operation(path.replace("/", " "))
     if known is not None and not known.at_shell and request.method == "GET":
-        raise GetNotAllowed(known.name)
+        raise get_not_allowed(known.name)
     if known is not None and known.at_shell:
         raise InputError(
             "needs-a-shell",

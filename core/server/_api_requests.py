@@ -30,7 +30,6 @@ from ..operations.describing import DATE, Parameter
 from ..operations.registry import Operation
 from ..store import no_room
 from ..text import one_line
-from ._access_control import RequestTooLarge
 
 MOST_FILES = 1000
 MOST_VALUES = 20_000
@@ -99,7 +98,7 @@ async def read_body(request: Request) -> tuple[Pairs, Files]:
 
     Raises:
         InputError: the body is neither, or two files have the same name.
-        RequestTooLarge: it is too long.
+        WorkbenchError: it is too long.
     """
     if not request.headers.get("content-type", "").startswith(FORMS):
         return await _from_json(request), {}
@@ -150,7 +149,7 @@ async def _from_json(request: Request) -> Pairs:
     async for piece in request.stream():
         content += piece
         if len(content) > LONGEST:
-            raise RequestTooLarge(
+            raise WorkbenchError(
                 "request-too-large", "The request is too large.", "Send files as a form."
             )
     try:

@@ -14,15 +14,16 @@ import pytest
 import yaml
 
 from exam_workbench import cli
-from exam_workbench.errors import NotAllowed
+from exam_workbench.errors import NotAllowed, WorkbenchError
 from exam_workbench.operations import every_operation, find_operation
 from exam_workbench.operations.describing import Argument, Option
 from exam_workbench.operations.registry import operation
 from exam_workbench.records import make_token, withdraw_token
-from exam_workbench.server._access_control import TooManyRequests, Visitor, check_host, check_rate
+from exam_workbench.server._access_control import Visitor, check_host, check_rate
 from exam_workbench.server._api_requests import request_parameters
 from exam_workbench.store import Project, open_project
 from tests.made.browser import ROOT
+from tests.made.refusals import refusal
 from tests.server.api import Api
 
 
@@ -263,6 +264,6 @@ def test_token_requests_per_minute_are_limited(project: Project, monkeypatch: py
     visitor = Visitor(project, "token x", "counted here")
     for _ in range(3):
         check_rate(visitor, now=60.0)
-    with pytest.raises(TooManyRequests):
+    with refusal("too-many-requests", kind=WorkbenchError):
         check_rate(visitor, now=119.0)
     check_rate(visitor, now=120.0)

@@ -50,7 +50,7 @@ class RequestGuard:
             with self._reserve_space(request, path) if UPLOAD in path else nullcontext():
                 await self.app(scope, receive, send)
         except errors.WorkbenchError as error:
-            status = 413 if isinstance(error, server.RequestTooLarge) else 403
+            status = 413 if error.code == "request-too-large" else 403
             await PlainTextResponse(f"{error.message} {error.hint or ''}", status)(
                 scope, receive, send
             )
@@ -67,7 +67,7 @@ class RequestGuard:
         `EXAM_LIMIT_UPLOAD`.
 
         Raises:
-            RequestTooLarge: the space is used up.
+            WorkbenchError: the space is used up.
         """
         session = path.partition(UPLOAD)[2].partition("/")[0]
         files = streamlit_bridge.uploads_of(session)
@@ -77,7 +77,7 @@ class RequestGuard:
         try:
             kept = sum(len(file.data) for file in files.values())
             if size and self._arriving[session] + kept > (most := limits.read_limit("UPLOADS")):
-                raise server.RequestTooLarge(
+                raise errors.WorkbenchError(
                     "request-too-large",
                     limits.describe_exceeded(
                         "the uploads of this tab are larger than", "UPLOADS", most
