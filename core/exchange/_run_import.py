@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count, islice
+from itertools import islice
 from pathlib import Path
 
 from ..bank import add_topics
@@ -16,7 +16,7 @@ from ..formats import Source, name_runs, read_run_lines
 from ..limits import describe_exceeded, read_limit
 from ..records import ReplacedDataKeeper, clear_runs, name_passages_of, unknown_queries
 from ..store import Cursor, ParquetBuffer, quoted_path, stage_rows, table_of
-from ..text import first_few, quote_name
+from ..text import first_few, free_name, quote_name
 
 LINES_A_BATCH = 50_000
 """Lines that are held as Python objects at a time."""
@@ -199,8 +199,7 @@ class RunImport:
                     *free,
                     *(other for other, (held, _) in holders.items() if held != source.file),
                 }
-                numbered = chain([called], (f"{called}-{number}" for number in count(2)))
-                called = next(each for each in numbered if each not in others)
+                called = free_name(called, others)
                 renamed.append(f"{name} to {called}")
             free.append(called)
         for code, runs, what in (
