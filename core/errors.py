@@ -127,14 +127,14 @@ def check_in_range(code: str, what: str, hint: str, allowed: bool) -> None:
         raise InputError(code, f"{what} is out of range.", hint)
 
 
-def check_rules(*rules: tuple[bool, InputError]) -> None:
-    """Refuse input that breaks a rule.
+def check_rules(*rules: tuple[bool, WorkbenchError]) -> None:
+    """Refuse input or an action that breaks a rule.
 
     Args:
-        rules: whether the input breaks it, and the error.
+        rules: whether it is broken, and the error.
 
     Raises:
-        InputError: the first broken rule.
+        WorkbenchError: the error of the first broken rule.
     """
     for is_broken, error in rules:
         if is_broken:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from .. import grading
 from ..bank import latest_questions, put_grader, question_text_key
-from ..errors import InputError, Report
+from ..errors import InputError, Report, check_rules
 from ..formats import GradedNugget, text_hash
 from ..records import add_job, add_passages, check_new, end_job, list_keys
 from ..store import Cursor, lend_table, table_of
@@ -140,18 +140,24 @@ def _label_grader(cursor: Cursor, name: str, scale: int | None, greatest: int) -
     ).fetchall()
     top = scale or (known[0][1] if known else max(1, greatest))
     spec = GraderSpec(name, "direct", name, parameters={"imported": "labels"}, max_rating=top)
-    if known and known[0][0] != spec.fingerprint:
-        raise InputError(
-            "grader-name-taken",
-            f"The project already has another grader named '{name}'.",
-            "Import the labels under another name (--name).",
-        )
-    if greatest > top:
-        raise InputError(
-            "label-out-of-range",
-            f"Label {greatest} is beyond the scale of '{name}', which ends at {top}.",
-            "Import the labels under another name (--name) with a longer scale (--scale).",
-        )
+    check_rules(
+        (
+            bool(known) and known[0][0] != spec.fingerprint,
+            InputError(
+                "grader-name-taken",
+                f"The project already has another grader named '{name}'.",
+                "Import the labels under another name (--name).",
+            ),
+        ),
+        (
+            greatest > top,
+            InputError(
+                "label-out-of-range",
+                f"Label {greatest} is beyond the scale of '{name}', which ends at {top}.",
+                "Import the labels under another name (--name) with a longer scale (--scale).",
+            ),
+        ),
+    )
     return spec
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from .. import labels, records, review
 from ..choices import DEFAULT_MEASURE, DisagreementOrder
-from ..errors import InputError
+from ..errors import InputError, check_rules
 from .policy import PolicyOptions, QueriesOption
 from .registry import (
     LARGEST,
@@ -421,16 +421,24 @@ def changes(
         overrides=to_overrides,
     )
     new = replace(old, **({"bank_version": versions[1]} | others))
-    if (before is None) != (after is None):
-        raise InputError(
-            "option-missing",
-            "--from and --to go together.",
-            "Use both, or another --to- option instead.",
-        )
-    if before is None and not others:
-        raise InputError(
-            "same-states", "The two states are the same.", "Use --from and --to, or a --to- option."
-        )
+    check_rules(
+        (
+            (before is None) != (after is None),
+            InputError(
+                "option-missing",
+                "--from and --to go together.",
+                "Use both, or another --to- option instead.",
+            ),
+        ),
+        (
+            before is None and not others,
+            InputError(
+                "same-states",
+                "The two states are the same.",
+                "Use --from and --to, or a --to- option.",
+            ),
+        ),
+    )
     compared = review.state_changes(project, old, new, measure, against, queries)
     if as_csv:
         return Output().text(review.flips_csv(project, compared))

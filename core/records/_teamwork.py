@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from ..errors import InputError, NotAllowed, unknown_name
+from ..errors import InputError, NotAllowed, check_rules, unknown_name
 from ..grouping import group_pairs, nest_triples
 from ..store import Cursor, Project, as_name, log_action
 from ..text import clean_text, first_few, how_many
@@ -285,19 +285,25 @@ def assign_double(
     names = list(dict.fromkeys(as_name(name) for name in people))
     decider = as_name(adjudicator or "") or None
     number = max(len(names), 2) if wanted is None else wanted
-    if not 2 <= number <= MOST_WANTED or len(names) > number or not all(names):
-        raise InputError(
-            "people-out-of-range",
-            f"Invalid double assignment of query {query_id}: {number} assessors wanted,"
-            f" {len(names)} named.",
-            f"Ask for 2 to {MOST_WANTED} assessors, and name at most as many.",
-        )
-    if decider in names:
-        raise InputError(
-            "adjudicator-takes-part",
-            f"{decider} cannot adjudicate their own judgments.",
-            "Name an adjudicator who does not take part.",
-        )
+    check_rules(
+        (
+            not 2 <= number <= MOST_WANTED or len(names) > number or not all(names),
+            InputError(
+                "people-out-of-range",
+                f"Invalid double assignment of query {query_id}: {number} assessors wanted,"
+                f" {len(names)} named.",
+                f"Ask for 2 to {MOST_WANTED} assessors, and name at most as many.",
+            ),
+        ),
+        (
+            decider in names,
+            InputError(
+                "adjudicator-takes-part",
+                f"{decider} cannot adjudicate their own judgments.",
+                "Name an adjudicator who does not take part.",
+            ),
+        ),
+    )
     with project.transaction(act="assign work", author=author) as cursor:
         query = find_query(cursor, query_id)
         keys = (
@@ -362,26 +368,34 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
     with project.transaction(act="claim work", author=author) as cursor:
         name = as_name(author)
         double = double_of(project, query_id, number, lambda one: one.is_open_to(name))
-        if name == double.adjudicator:
-            raise NotAllowed(
-                "adjudicator-takes-part",
-                f"{name} is the adjudicator of query {query_id}.",
-                "An adjudicator cannot take part.",
-            )
         # The place is reserved for a person who was asked.
         asked = double.people.get(name) == "asked"
-        if name in double.present and not asked:
-            raise InputError(
-                "already-takes-part",
-                f"{name} already takes part in the double assignment of query {query_id}.",
-            )
-        if not double.free and not asked:
-            raise InputError(
-                "double-assignment-full",
-                f"The double assignment of query {query_id} is full:"
-                f" {first_few(list(double.present))}.",
-                "Claim another one. See exam assignments list.",
-            )
+        check_rules(
+            (
+                name == double.adjudicator,
+                NotAllowed(
+                    "adjudicator-takes-part",
+                    f"{name} is the adjudicator of query {query_id}.",
+                    "An adjudicator cannot take part.",
+                ),
+            ),
+            (
+                name in double.present and not asked,
+                InputError(
+                    "already-takes-part",
+                    f"{name} already takes part in the double assignment of query {query_id}.",
+                ),
+            ),
+            (
+                not double.free and not asked,
+                InputError(
+                    "double-assignment-full",
+                    f"The double assignment of query {query_id} is full:"
+                    f" {first_few(list(double.present))}.",
+                    "Claim another one. See exam assignments list.",
+                ),
+            ),
+        )
         _record_turn(cursor, double.key, name, "claimed", "", author)
         log_action(cursor, author, "claim double", query=query_id)
 
@@ -545,13 +559,12 @@ def _record_turn(cursor: Cursor, key: int, name: str, act: str, reason: str, aut
 
 def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | None) -> None:
     """Refuse passages of a query that are in an open double assignment; None means all passages."""
-    taken = cursor.execute(
+    whole, times, some = cursor.execute(
         "SELECT bool_or(passage_keys IS NULL OR $keys IS NULL), count(*),"
         " len(list_intersect(flatten(list(passage_keys)), coalesce($keys, [])::INTEGER[]))"
         " FROM doubles WHERE query_key = $query AND ended_at IS NULL",
         {"keys": keys, "query": query},
     ).fetchall()[0]
-    whole, times, some = taken
     if times and whole:
         raise InputError(
             "already-doubly-assigned",
@@ -576,16 +589,23 @@ def _pooled_keys(cursor: Cursor, query_id: str, query: int, passages: Sequence[s
             [query, list(passages)],
         ).fetchall()
     )
-    if strange := [one for one in passages if one not in keys]:
-        raise InputError(
-            "passage-not-pooled",
-            f"Not in the pool of query {query_id}: {first_few(strange)}.",
-            "Name pooled passages.",
-        )
-    if not keys:
-        raise InputError(
-            "no-passage-named",
-            "No passage is named.",
-            "Name passages, or omit the list to assign the query.",
-        )
+    strange = [passage_id for passage_id in passages if passage_id not in keys]
+    check_rules(
+        (
+            bool(strange),
+            InputError(
+                "passage-not-pooled",
+                f"Not in the pool of query {query_id}: {first_few(strange)}.",
+                "Name pooled passages.",
+            ),
+        ),
+        (
+            not keys,
+            InputError(
+                "no-passage-named",
+                "No passage is named.",
+                "Name passages, or omit the list to assign the query.",
+            ),
+        ),
+    )
     return sorted(keys.values())

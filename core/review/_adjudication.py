@@ -12,7 +12,7 @@ import numpy as np
 
 from ..bank import latest_version
 from ..choices import AdjudicationState
-from ..errors import InputError, NotAllowed, check_not_empty
+from ..errors import InputError, NotAllowed, check_in_range, check_not_empty, check_rules
 from ..grouping import nest_triples
 from ..labels import write_override, write_withdrawal
 from ..measures import (
@@ -67,6 +67,7 @@ class ContestedCase:
         question_id: the rated question; None for judgments of the passage.
         query, question: text of the query, and current wording of the question.
         number: number of the double assignment.
+        keys: of the query, the passage and the question.
         given: value by name of the assessor; None for an assessor without a value, finished or not.
         decision: the decision in force; None without a decision.
     """
@@ -77,6 +78,7 @@ class ContestedCase:
     query: str
     question: str | None
     number: int
+    keys: tuple[int, int, int | None]
     given: Mapping[str, int | None]
     standing: AdjudicationState
     decision: Decision | None = None
@@ -90,7 +92,8 @@ class ContestedCase:
 # Judgments of a query's passages have a NULL question.
 _GIVEN = (
     "SELECT d.double_key, query_id, coalesce(queries.text, query_id), passage_id, g.question_id,"
-    " words, g.name, value FROM doubles d JOIN queries USING (query_key) JOIN ( SELECT"
+    " words, d.query_key, passage_key, question_key, g.name, value FROM doubles d"
+    " JOIN queries USING (query_key) JOIN ( SELECT"
     " p.double_key, p.name, j.query_key, j.passage_key, NULL AS question_key, NULL AS question_id,"
     "  NULL AS words, j.value::INTEGER AS value FROM double_people p"
     " JOIN sources s ON s.name = $prefix || p.name"
@@ -155,14 +158,16 @@ def _find_contested(
         )
     }
     cases = []
-    for (key, query, text, passage, question, words), values in given.items():
+    for (number, query, text, passage, question, words, *keys), values in given.items():
         place = (query, passage, question)
-        double, decision = double_by_key[key], decided.get(place)
+        double, decision = double_by_key[number], decided.get(place)
         complete = {name: values.get(name) for name in double.present}
         standing: AdjudicationState = (
             "decided" if decision else _find_standing(double, complete, done)
         )
-        cases.append(ContestedCase(*place, text, words, key, complete, standing, decision))
+        cases.append(
+            ContestedCase(*place, text, words, number, tuple(keys), complete, standing, decision)
+        )
     order = get_args(AdjudicationState)
     return sorted(cases, key=lambda entry: order.index(entry.standing))
 
@@ -215,7 +220,7 @@ def decide_case(
         clean_text(reason).strip(),
     )
 
-    def write_decision(cursor: Cursor, double: DoubleAssignment, case: ContestedCase) -> None:
+    def write_decision(cursor: Cursor, case: ContestedCase) -> None:
         if case.standing == "waiting":
             raise InputError(
                 "decisions-missing",
@@ -232,7 +237,7 @@ def decide_case(
             raise InputError(
                 "decided-meanwhile", earlier, "Check the decision, and decide again if it is wrong."
             )
-        _write_decision(project, cursor, double, case, value, reason, author)
+        _write_decision(project, cursor, case, value, reason, author)
 
     _write_cases(
         project, place[0], author, write_decision, lambda case: case.place == place, place[1]
@@ -254,9 +259,9 @@ def accept_agreed(project: Project, query_id: str, author: str) -> int:
         NotAllowed: as in `decide_case`.
     """
 
-    def write_agreed(cursor: Cursor, double: DoubleAssignment, case: ContestedCase) -> None:
+    def write_agreed(cursor: Cursor, case: ContestedCase) -> None:
         (value,) = set(case.given.values())
-        _write_decision(project, cursor, double, case, int(value or 0), AGREED, author)
+        _write_decision(project, cursor, case, int(value or 0), AGREED, author)
 
     return _write_cases(
         project, query_id, author, write_agreed, lambda case: case.standing == "agrees"
@@ -272,15 +277,15 @@ def undo_decision(project: Project, place: Place, author: str) -> None:
         NotAllowed: as in `decide_case`.
     """
 
-    def withdraw_decision(cursor: Cursor, double: DoubleAssignment, case: ContestedCase) -> None:
+    def withdraw_decision(cursor: Cursor, case: ContestedCase) -> None:
         if case.decision is None:
             raise InputError(
                 "no-decision",
                 "This case has no decision, so none was withdrawn.",
                 "Choose a decided case (exam adjudicate list).",
             )
-        _clear_decision(cursor, double, case, author)
-        _write_adjudication(cursor, double, case, None, None, "", author)
+        _clear_decision(cursor, case, author)
+        _write_adjudication(cursor, case, None, None, "", author)
         log_action(cursor, author, "undo adjudication", **_case_ids(case))
 
     _write_cases(
@@ -352,7 +357,7 @@ def _write_cases(
     project: Project,
     query_id: str,
     author: str,
-    write: Callable[[Cursor, DoubleAssignment, ContestedCase], None],
+    write: Callable[[Cursor, ContestedCase], None],
     which: Callable[[ContestedCase], bool],
     passage_id: str | None = None,
 ) -> int:
@@ -363,23 +368,30 @@ def _write_cases(
         among = doubles_of(project, query_id)
         if passage_id is not None:
             among = [entry for entry in among if entry.includes(passage_id)] or among
+        taking_part = [entry for entry in among if as_name(author) in entry.present]
         own = {
-            entry.key: entry
+            entry.key
             for entry in among
-            if _may_decide(project, entry, author) and as_name(author) not in entry.present
+            if entry not in taking_part and _may_decide(project, entry, author)
         }
-        if not own and any(as_name(author) in entry.present for entry in among):
-            raise NotAllowed(
-                "adjudicator-takes-part",
-                f"{author} is an assessor of query {query_id}.",
-                "Ask another adjudicator.",
-            )
-        if not own:
-            raise NotAllowed(
-                "adjudicator-takes-part",
-                f"{author} is not an adjudicator of query {query_id}.",
-                "Ask an organizer or the adjudicator of this query.",
-            )
+        check_rules(
+            (
+                not own and bool(taking_part),
+                NotAllowed(
+                    "adjudicator-takes-part",
+                    f"{author} is an assessor of query {query_id}.",
+                    "Ask another adjudicator.",
+                ),
+            ),
+            (
+                not own,
+                NotAllowed(
+                    "adjudicator-takes-part",
+                    f"{author} is not an adjudicator of query {query_id}.",
+                    "Ask an organizer or the adjudicator of this query.",
+                ),
+            ),
+        )
         chosen = [
             entry
             for entry in contested_cases(project, query_id)
@@ -392,78 +404,62 @@ def _write_cases(
                 "See exam adjudicate list.",
             )
         for entry in chosen:
-            write(cursor, own[entry.number], entry)
+            write(cursor, entry)
     return len(chosen)
 
 
 def _write_decision(
     project: Project,
     cursor: Cursor,
-    double: DoubleAssignment,
     case: ContestedCase,
     value: int,
     reason: str,
     author: str,
 ) -> None:
-    _clear_decision(cursor, double, case, author)
+    _clear_decision(cursor, case, author)
     override = None
     if case.question_id is not None:
         override = write_override(
             project, cursor, case.question_id, case.passage_id, value, reason, author
         )
-    elif value not in SCALE:
-        raise InputError(
-            "judgment-out-of-range",
-            f"Judgment {value} is out of range.",
-            f"Use {min(SCALE)} to {max(SCALE)}.",
-        )
     else:
-        put_judgment(cursor, ADJUDICATED, *_case_keys(cursor, case)[:2], value)
-    _write_adjudication(cursor, double, case, value, override, reason, author)
+        check_in_range(
+            "judgment-out-of-range",
+            f"Judgment {value}",
+            f"Use {min(SCALE)} to {max(SCALE)}.",
+            value in SCALE,
+        )
+        put_judgment(cursor, ADJUDICATED, *case.keys[:2], value)
+    _write_adjudication(cursor, case, value, override, reason, author)
     given = {name: rating for name, rating in case.given.items() if rating is not None}
     log_action(
         cursor, author, "adjudicate", **_case_ids(case), value=value, given=given, reason=reason
     )
 
 
-def _clear_decision(
-    cursor: Cursor, double: DoubleAssignment, case: ContestedCase, author: str
-) -> None:
+def _clear_decision(cursor: Cursor, case: ContestedCase, author: str) -> None:
     """Remove the judgment or the override from the decision in force."""
-    query, passage, question = _case_keys(cursor, case)
     if case.question_id is None and case.decision is not None:
-        put_judgment(cursor, ADJUDICATED, query, passage, None)
+        put_judgment(cursor, ADJUDICATED, *case.keys[:2], None)
     for (key,) in cursor.execute(
         "SELECT override_key FROM standing_adjudications WHERE double_key = ? AND passage_key = ?"
         " AND question_key = ?",
-        [double.key, passage, question],
+        [case.number, *case.keys[1:]],
     ).fetchall():
         write_withdrawal(cursor, key, author)
 
 
-def _case_keys(cursor: Cursor, case: ContestedCase) -> tuple[int, int, int | None]:
-    query, passage, question = cursor.execute(
-        "SELECT (SELECT query_key FROM queries"
-        " WHERE query_id = ?), (SELECT passage_key FROM passages"
-        " WHERE passage_id = ?), (SELECT question_key FROM questions WHERE question_id = ?)",
-        [case.query_id, case.passage_id, case.question_id],
-    ).fetchall()[0]
-    return query, passage, question
-
-
 def _write_adjudication(
     cursor: Cursor,
-    double: DoubleAssignment,
     case: ContestedCase,
     value: int | None,
     override: int | None,
     reason: str,
     author: str,
 ) -> None:
-    _, passage, question = _case_keys(cursor, case)
     cursor.execute(
         "INSERT INTO adjudications VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)",
-        [double.key, passage, question, value, override, reason, as_name(author)],
+        [case.number, *case.keys[1:], value, override, reason, as_name(author)],
     )
 
 
