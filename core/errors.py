@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .text import first_few, one_line
 
@@ -192,17 +192,19 @@ class GradingError(WorkbenchError):
 KEPT = 100
 
 
+@dataclass(eq=False)
 class Report:
     """The refusals and remarks about files, gathered while they are read.
 
     `problems` holds the first 100 refusals in file order; `count` is the number of all refusals.
     """
 
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
-        self.count = 0
-        self._refused: set[str] = set()
-        self._remarks: dict[tuple[str, str, str], tuple[int | None, int]] = {}
+    problems: list[Problem] = field(default_factory=list, init=False)
+    count: int = field(default=0, init=False)
+    _refused: set[str] = field(default_factory=set, init=False)
+    _remarks: dict[tuple[str, str, str], tuple[int | None, int]] = field(
+        default_factory=dict, init=False
+    )
 
     def refuse(self, file: str, line: int | None, code: str, reason: str) -> None:
         """Record that a line (None: the whole file) cannot be used."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -522,6 +523,7 @@ def _unsampled_agreement(project: Project, grader: StoredGrader) -> dict[str, An
     return {"source": sources[0], "min_judgment": least, **rates.as_dict()}
 
 
+@dataclass(frozen=True, eq=False)
 class _Rates:
     """Agreement of labels with judgments, cross-fitted by query.
 
@@ -532,16 +534,19 @@ class _Rates:
         queries: number of the query of each.
     """
 
-    def __init__(
-        self, levels: Array, relevant: Flags, weights: Array, queries: NDArray[np.int64]
-    ) -> None:
-        self.levels, self.relevant, self.weights, self.queries = levels, relevant, weights, queries
-        self.predicted = cross_fitted(levels, relevant, weights, queries)
+    levels: Array
+    relevant: Flags
+    weights: Array
+    queries: NDArray[np.int64]
+
+    @cached_property
+    def _predicted(self) -> Flags:
+        return cross_fitted(self.levels, self.relevant, self.weights, self.queries)
 
     def clustered(self, value: Any, at: Flags) -> dict[str, float | int | None]:
         """Return a rate over some pairs, with its interval and their number."""
         rate = clustered_interval(
-            value, self.weights[at], self.predicted[at], self.relevant[at], self.queries[at]
+            value, self.weights[at], self._predicted[at], self.relevant[at], self.queries[at]
         )
         return vars(rate) | {"judged": int(at.sum())}
 

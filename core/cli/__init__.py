@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TextIO
 
 import click
@@ -29,11 +30,11 @@ def cli() -> None:
     """Evaluate retrieval and RAG systems with exam questions that people curate."""
 
 
+@dataclass(eq=False)
 class _Terminal:
     """A terminal stream that escapes characters which reverse the direction of writing."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    _stream: TextIO
 
     def write(self, text: str) -> int:
         return self._stream.write(with_escapes(text))

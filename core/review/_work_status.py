@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -463,12 +463,12 @@ PRESENT = 45.0
 """Seconds for which a person counts as present after their last sign of activity."""
 
 
+@dataclass(eq=False)
 class Presence:
     """The last query and time of every person, in every project that this process has open."""
 
-    def __init__(self) -> None:
-        self._seen: dict[tuple[Path, str], tuple[str, float]] = {}
-        self._lock = threading.Lock()
+    _seen: dict[tuple[Path, str], tuple[str, float]] = field(default_factory=dict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def record_visit(
         self, project: Path, query_id: str, name: str, now: float | None = None
