@@ -535,7 +535,9 @@ def export_grades(
         "(SELECT question_key, question_id FROM questions UNION ALL"
         " SELECT query_key, query_id FROM queries) USING (question_key)"
     )
+    parameters = {**base.parameters, "queries": queries}
     counts = "list_contains($queries, query_id)"
+    # Every table names all parameters, as each gets the same.
     tables = {
         "grades": f"SELECT query_id, passage_id, question_id, rating FROM ({graded_pairs(base)})"
         f" LEFT JOIN (SELECT *, true AS failed FROM ({failed_pairs(base, 'true')}))"
@@ -552,7 +554,8 @@ def export_grades(
         f" pool.text_key IS NOT NULL AND NOT {IMPORTED_SQL} AS gradable"
         " FROM (rankings JOIN runs USING (run_key))"
         " FULL JOIN pool USING (query_key, passage_key)"
-        f" JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE {counts})"
+        f" JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE {counts}"
+        " AND $version IS NOT NULL AND $grader IS NOT NULL)"
         " FROM ranked UNION ALL SELECT name, NULL, NULL, NULL, NULL, NULL FROM runs"
         " WHERE name NOT IN (SELECT run FROM ranked WHERE run IS NOT NULL)"
         " ORDER BY query_id, run, rank",
@@ -561,13 +564,11 @@ def export_grades(
     def write_tables(cursor: Cursor) -> dict[str, int]:
         written = {}
         for name, sql in tables.items():
-            given = {**base.parameters, "queries": queries}
-            used = {key: given[key] for key in given if f"${key}" in sql}
             target = quoted_path(made / "files" / (name if name == "grades" else f"{name}.parquet"))
             # Approximate size of each file of grades.
             size = ", FILE_SIZE_BYTES '256MB'" if name == "grades" else ""
             copy = f"COPY ({sql}) TO {target} (FORMAT parquet, COMPRESSION zstd{size})"
-            ((written[name],),) = cursor.execute(copy, used).fetchall()
+            ((written[name],),) = cursor.execute(copy, parameters).fetchall()
         return written
 
     make_folder(folder.parent)
