@@ -6,6 +6,7 @@ A topic `query/subtopic` is a query that represents one subtopic of another quer
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..grouping import group_pairs
 from ..records import ReplacedDataKeeper, add_queries
@@ -391,28 +392,27 @@ def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
     If all texts have keys, nothing is written, so that a forecast of a job keeps caches valid.
     """
     unnamed = f"FROM {asked_bank(spec)} WHERE text_key IS NULL"
-    if not project.value(f"SELECT count(*) {unnamed}", {"version": version}):
-        return
-    # A forecast of a job may be the first to need these keys, so the right to read suffices.
-    with project.transaction(act="read the bank") as cursor:
-        cursor.execute(
-            "INSERT INTO question_texts SELECT nextval('keys'), asked, NULL"
-            f" FROM (SELECT asked, min(question_key) AS first {unnamed} GROUP BY asked"
-            " ORDER BY first, asked)",
-            {"version": version},
-        )
+    _name_texts(project, "question_texts", "asked", "question_key", unnamed, {"version": version})
 
 
 def name_sentences(project: Project) -> None:
     """Give every citing sentence without a key one, so that graders can be asked about it."""
     unnamed = f"FROM {CITING} WHERE text_key < 0"
-    if not project.value(f"SELECT count(*) {unnamed}"):
+    _name_texts(project, "passage_texts", "sentence", "passage_key", unnamed, {})
+
+
+def _name_texts(
+    project: Project, table: str, text: str, key: str, unnamed: str, parameters: dict[str, Any]
+) -> None:
+    if not project.value(f"SELECT count(*) {unnamed}", parameters):
         return
+    # A forecast of a job may be the first to need these keys, so the right to read suffices.
     with project.transaction(act="read the bank") as cursor:
         cursor.execute(
-            "INSERT INTO passage_texts SELECT nextval('keys'), sentence"
-            f" FROM (SELECT sentence, min(passage_key) AS first {unnamed} GROUP BY sentence"
-            " ORDER BY first, sentence)"
+            f"INSERT INTO {table} (text_key, text) SELECT nextval('keys'), {text}"
+            f" FROM (SELECT {text}, min({key}) AS first {unnamed} GROUP BY {text}"
+            f" ORDER BY first, {text})",
+            parameters,
         )
 
 

@@ -139,7 +139,11 @@ def save_questions(
         ids.add(question.question_id)
     check_ids(cursor, changed)
     table = question_table(cursor, changed)
-    return save_parts(cursor, lambda: _split_table(table), note, author)
+    # An empty table has one empty part.
+    starts = range(0, max(len(table), 1), QUESTIONS_A_PART)
+    return save_parts(
+        cursor, lambda: (table.slice(start, QUESTIONS_A_PART) for start in starts), note, author
+    )
 
 
 def save_parts(
@@ -317,12 +321,6 @@ def columns_of(rows: Sequence[Question], start: int) -> pa.Table:
     columns["position"] = list(range(start, start + len(rows)))
     columns["place"] = [row.position for row in rows]
     return table_of(columns, types)
-
-
-def _split_table(table: pa.Table) -> Iterator[pa.Table]:
-    """Yield the questions of a table in parts, in order; an empty table yields one empty part."""
-    starts = range(0, max(len(table), 1), QUESTIONS_A_PART)
-    return (table.slice(start, QUESTIONS_A_PART) for start in starts)
 
 
 def _add_texts(cursor: Cursor) -> None:
