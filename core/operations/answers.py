@@ -24,7 +24,7 @@ from ..choices import (
     PassageOrder,
     Retriever,
 )
-from ..errors import InputError, Report, check_known, unknown_name
+from ..errors import InputError, Report, check_known, check_rules, unknown_name
 from ..text import first_few, how_many
 from .console import (
     ProgressLines,
@@ -337,23 +337,28 @@ def generate(
 def _choose_generator(
     project: Project, name: str | None, plan: answers.GeneratorPlan
 ) -> answers.ReadyGenerator:
-    if name is not None:
-        if plan.settings or plan.rule:
-            raise InputError(
+    is_new = bool(plan.settings or plan.rule)
+    check_rules(
+        (
+            name is not None and is_new,
+            InputError(
                 "options-exclude-each-other",
                 "--generator cannot be combined with --rule or the options of a model.",
                 "Use --generator alone, or remove it.",
-            )
-        return answers.generator_again(
-            project, records.find_answer_model(project, "generator", name)
-        )
-    if not plan.settings and plan.rule is None:
-        raise InputError(
-            "option-missing",
-            "No generator was chosen.",
-            "Use --model, --rule nearest-sentence or --generator.",
-        )
-    return answers.make_generator(project, plan)
+            ),
+        ),
+        (
+            name is None and not is_new,
+            InputError(
+                "option-missing",
+                "No generator was chosen.",
+                "Use --model, --rule nearest-sentence or --generator.",
+            ),
+        ),
+    )
+    if name is None:
+        return answers.make_generator(project, plan)
+    return answers.generator_again(project, records.find_answer_model(project, "generator", name))
 
 
 @operation("answers import", act="import files")

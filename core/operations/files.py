@@ -9,7 +9,7 @@ from typing import Annotated
 
 from .. import bank, exchange, formats
 from ..choices import BEIR_SPLIT, IMPORT_KINDS, LEADERBOARD_FORMS
-from ..errors import FileError, InputError, ProjectError
+from ..errors import FileError, InputError, ProjectError, check_rules
 from ..locations import projects_folder
 from ..store import (
     Backup,
@@ -157,26 +157,36 @@ def import_(
                 f"{flag} cannot be combined with {kind}.",
                 f"Use {flag} with {' or '.join(kinds)}.",
             )
-    if kind == "project":
-        if len(files) > 1 or source or skip_unknown or form or gold or replace or preview:
-            raise InputError(
+    if kind in ("beir", "dataset"):
+        refuse_in_server()
+    several = len(files) > 1
+    with_options = bool(source or skip_unknown or form or gold or replace or preview)
+    check_rules(
+        (
+            kind == "project" and (several or with_options),
+            InputError(
                 "options-exclude-each-other",
                 "A project is imported alone and without other options.",
                 "Name one folder or zip file, and remove the options.",
-            )
-        return _import_project(files[0], opening.path)
-    if kind in ("beir", "dataset"):
-        refuse_in_server()
-        if len(files) > 1:
-            raise InputError(
+            ),
+        ),
+        (
+            kind in ("beir", "dataset") and several,
+            InputError(
                 "several-collections", "Several collections were named.", "Import them one by one."
-            )
-    if source is not None and len(files) > 1 and kind not in ("lm-eval", "leaderboard"):
-        raise InputError(
-            "source-of-several-files",
-            "--source names one file, but several were given.",
-            "Import them one by one.",
-        )
+            ),
+        ),
+        (
+            source is not None and several and kind not in ("lm-eval", "leaderboard"),
+            InputError(
+                "source-of-several-files",
+                "--source names one file, but several were given.",
+                "Import them one by one.",
+            ),
+        ),
+    )
+    if kind == "project":
+        return _import_project(files[0], opening.path)
     data_set = _announce_data_set(files[0].as_posix(), yes) if kind == "dataset" else None
     how = exchange.Options(source, skip_unknown, gold, replace, form, scale)
     author = current_author()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic_files import explain_write_errors, sync_to_disk
-from ..errors import InputError, ProjectError
+from ..errors import InputError, ProjectError, check_rules
 from ..locations import projects_folder
 from ..store import (
     FOLDER,
@@ -139,16 +139,23 @@ def _close_for_move(project: Project) -> Path:
                 f"A job of this project is {state}: {jobs[0].name}.",
                 "Wait until it ends, or cancel it.",
             )
-    if not project.close(when_unused=True) or is_open(path):
-        raise ProjectError(
-            "project-busy", f"{path.name} is in use by other work.", "Try again in a minute."
-        )
-    if has_log(path):
-        raise ProjectError(
-            "project-busy",
-            f"The latest changes of {path.name} are still in its log.",
-            "Free some disk space, then try again.",
-        )
+    closed = project.close(when_unused=True) and not is_open(path)
+    check_rules(
+        (
+            not closed,
+            ProjectError(
+                "project-busy", f"{path.name} is in use by other work.", "Try again in a minute."
+            ),
+        ),
+        (
+            has_log(path),
+            ProjectError(
+                "project-busy",
+                f"The latest changes of {path.name} are still in its log.",
+                "Free some disk space, then try again.",
+            ),
+        ),
+    )
     return path
 
 

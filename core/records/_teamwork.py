@@ -559,26 +559,32 @@ def _record_turn(cursor: Cursor, key: int, name: str, act: str, reason: str, aut
 
 def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | None) -> None:
     """Refuse passages of a query that are in an open double assignment; None means all passages."""
-    whole, times, some = cursor.execute(
-        "SELECT bool_or(passage_keys IS NULL OR $keys IS NULL), count(*),"
-        " len(list_intersect(flatten(list(passage_keys)), coalesce($keys, [])::INTEGER[]))"
+    whole, some = cursor.execute(
+        "SELECT coalesce(bool_or(passage_keys IS NULL OR $keys IS NULL), false), coalesce("
+        "len(list_intersect(flatten(list(passage_keys)), coalesce($keys, [])::INTEGER[])), 0)"
         " FROM doubles WHERE query_key = $query AND ended_at IS NULL",
         {"keys": keys, "query": query},
     ).fetchall()[0]
-    if times and whole:
-        raise InputError(
-            "already-doubly-assigned",
-            f"Query {query_id} already has a double assignment.",
-            "End it first: exam assignments end. A query can have several only if"
-            " they share no passage.",
-        )
-    if some:
-        raise InputError(
-            "already-doubly-assigned",
-            f"{how_many(some, 'named passages')} of query {query_id} already assigned"
-            " to several assessors.",
-            "Name other passages (--passage), or draw a sample (--sample).",
-        )
+    check_rules(
+        (
+            whole,
+            InputError(
+                "already-doubly-assigned",
+                f"Query {query_id} already has a double assignment.",
+                "End it first: exam assignments end. A query can have several only if"
+                " they share no passage.",
+            ),
+        ),
+        (
+            some > 0,
+            InputError(
+                "already-doubly-assigned",
+                f"{how_many(some, 'named passages')} of query {query_id} already assigned"
+                " to several assessors.",
+                "Name other passages (--passage), or draw a sample (--sample).",
+            ),
+        ),
+    )
 
 
 def _pooled_keys(cursor: Cursor, query_id: str, query: int, passages: Sequence[str]) -> list[int]:
