@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -322,50 +323,46 @@ def make_demo(
         "project-exists", f"{path} already exists.", "Open it, delete it, or name another file."
     )
     # An interruption leaves no partial demo.
-    with create_file(path, taken) as made:
-        _fill_demo(made, author, grade, tell, sit)
+    with create_file(path, taken) as made, closing(create_project(made)) as project:
+        _fill_demo(project, author, grade, tell, sit)
 
 
 def _fill_demo(
-    path: Path,
+    project: Project,
     author: str,
     grade: bool,
     tell: Callable[[str], None],
     sit: Callable[[Project], object] | None,
 ) -> None:
-    project = create_project(path)
-    try:
-        collection = [
-            ("queries", [FILES / "queries.jsonl"], None),
-            ("passages", [FILES / "passages.jsonl"], None),
-            ("runs", sorted((FILES / "runs").glob("*.run")), None),
-            ("qrels", [FILES / "qrels.txt"], "assessors"),
-            ("bank", [FILES / "bank.jsonl"], None),
-        ]
-        for kind, files, source in collection + (
-            [] if sit is None else [("exam", [FILES / "exam.json"], None)]
-        ):
-            done = import_files(
-                project, kind, [Source.from_path(file) for file in files], author, Options(source)
+    collection = [
+        ("queries", [FILES / "queries.jsonl"], None),
+        ("passages", [FILES / "passages.jsonl"], None),
+        ("runs", sorted((FILES / "runs").glob("*.run")), None),
+        ("qrels", [FILES / "qrels.txt"], "assessors"),
+        ("bank", [FILES / "bank.jsonl"], None),
+    ]
+    for kind, files, source in collection + (
+        [] if sit is None else [("exam", [FILES / "exam.json"], None)]
+    ):
+        done = import_files(
+            project, kind, [Source.from_path(file) for file in files], author, Options(source)
+        )
+        tell(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+    if grade:
+        tell("Grading with the embedding model ...")
+        final = grading.run_job(
+            project, graders.make_grader("embedding", {}), grading.Request(), author
+        )
+        if final.state != "done":
+            raise GradingError(
+                "job-failed",
+                final.message,
+                "Run exam demo again, or exam demo --no-grade and then exam grade.",
             )
-            tell(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
-        if grade:
-            tell("Grading with the embedding model ...")
-            final = grading.run_job(
-                project, graders.make_grader("embedding", {}), grading.Request(), author
-            )
-            if final.state != "done":
-                raise GradingError(
-                    "job-failed",
-                    final.message,
-                    "Run exam demo again, or exam demo --no-grade and then exam grade.",
-                )
-            tell(f"Graded {final.graded:,} pairs in {final.seconds:.0f} s.")
-        if sit is not None:
-            sit(project)
-        tell(MADE_COLLECTION)
-    finally:
-        project.close()
+        tell(f"Graded {final.graded:,} pairs in {final.seconds:.0f} s.")
+    if sit is not None:
+        sit(project)
+    tell(MADE_COLLECTION)
 
 
 @as_act("see boards")

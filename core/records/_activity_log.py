@@ -14,7 +14,7 @@ from ..store import SCORELESS, Cursor, Project, log_action
 from ..tables import csv_text
 from ._activity_sentences import Place, action_sentence, place_of
 from ._judgments import refresh_pool
-from ._replaced_data import KINDS, ReplacedDataKeeper, ReplacedObject
+from ._replaced_data import KINDS, ReplacedDataKeeper, ReplacedObject, present_rows_sql
 from ._visible import readable_activity, readable_texts, visible_rows
 
 # The log refers to objects by id or key. Questions are shown with their text at the time of the
@@ -355,14 +355,10 @@ def _restore_object(
         _restore_queries(cursor, keeper, kept)
     else:
         if kind == "citations":
-            where = (
-                f"passage_key IN (SELECT passage_key FROM replaced_response_sentences WHERE {kept})"
-            )
             keeper.keep_sentences(
                 f"SELECT passage_key FROM replaced_response_sentences WHERE {kept}"
             )
         else:
-            where = "true" if of.key is None else f"{of.key} = {key:d}"
             keeper.keep(kind, name, key)
         if kind == "judgments":
             # The removal of its last judgment removed the source too.
@@ -372,7 +368,7 @@ def _restore_object(
                 [key, name, key],
             )
         for table in of.tables:
-            cursor.execute(f"DELETE FROM {table} WHERE {where}")
+            cursor.execute(f"DELETE FROM {table} WHERE {present_rows_sql(kind, key, replacement)}")
             cursor.execute(
                 f"INSERT INTO {table} SELECT * EXCLUDE (replacement_key) FROM replaced_{table}"
                 f" WHERE {kept} ORDER BY rowid"

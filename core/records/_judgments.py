@@ -258,16 +258,13 @@ def put_judgment(
             [key],
         )
         # The passage stays in the pool if a list, a run or another judgment has it.
-        stays = (
-            f"SELECT count(*) FROM ({pool_rows(cursor)}) WHERE query_key = ? AND passage_key = ?"
-        )
-        if not cursor.execute(stays, pair).fetchall()[0][0]:
-            refresh_pool(cursor)
-        return bool(gone)
-    cursor.execute("INSERT INTO judgments VALUES (?, ?, ?, ?)", [key, *pair, value])
-    # A passage that is in the pool already leaves the pool unchanged.
+        place = f"({pool_rows(cursor)})"
+    else:
+        cursor.execute("INSERT INTO judgments VALUES (?, ?, ?, ?)", [key, *pair, value])
+        # A passage that is in the pool already leaves the pool unchanged.
+        place = "pool"
     if not cursor.execute(
-        "SELECT count(*) FROM pool WHERE query_key = ? AND passage_key = ?", pair
+        f"SELECT count(*) FROM {place} WHERE query_key = ? AND passage_key = ?", pair
     ).fetchall()[0][0]:
         refresh_pool(cursor)
     return bool(gone)
@@ -340,8 +337,6 @@ def write_board(cursor: Cursor, board: Board, keeper: ReplacedDataKeeper | None 
     if known:
         if keeper is not None:
             keeper.keep("leaderboard", board.name, known[0][0])
-        for table in ("board_scores", "board_query_scores"):
-            cursor.execute(f"DELETE FROM {table} WHERE board_key = ?", [known[0][0]])
         cursor.execute(
             "UPDATE boards SET measure = ? WHERE board_key = ?", [board.measure, known[0][0]]
         )
@@ -349,31 +344,32 @@ def write_board(cursor: Cursor, board: Board, keeper: ReplacedDataKeeper | None 
         cursor.execute(
             "INSERT INTO boards VALUES (nextval('keys'), ?, ?)", [board.name, board.measure]
         )
-    types = {"run": "VARCHAR", "score": "DOUBLE", "std_error": "DOUBLE", "rank": "DOUBLE"}
-    stage_rows(
-        cursor,
-        "new_board",
-        [(row.run, row.score, row.std_error, row.rank) for row in board.rows],
-        types,
-    )
-    cursor.execute(
-        "INSERT INTO board_scores SELECT board_key, n.* FROM new_board n, boards"
-        " WHERE boards.name = ?",
-        [board.name],
-    )
+    rows = [(row.run, row.score, row.std_error, row.rank) for row in board.rows]
     cells = [
         (run, query, score)
         for run, scores in board.per_query.items()
         for query, score in scores.items()
     ]
-    stage_rows(
-        cursor, "new_board", cells, {"run": "VARCHAR", "query_id": "VARCHAR", "score": "DOUBLE"}
-    )
-    cursor.execute(
-        "INSERT INTO board_query_scores SELECT board_key, n.* FROM new_board n, boards"
-        " WHERE boards.name = ?",
-        [board.name],
-    )
+    own = "FROM boards WHERE name = ?"
+    for table, values, types in (
+        (
+            "board_scores",
+            rows,
+            {"run": "VARCHAR", "score": "DOUBLE", "std_error": "DOUBLE", "rank": "DOUBLE"},
+        ),
+        (
+            "board_query_scores",
+            cells,
+            {"run": "VARCHAR", "query_id": "VARCHAR", "score": "DOUBLE"},
+        ),
+    ):
+        stage_rows(cursor, "new_board", values, types)
+        cursor.execute(
+            f"DELETE FROM {table} WHERE board_key IN (SELECT board_key {own})", [board.name]
+        )
+        cursor.execute(
+            f"INSERT INTO {table} SELECT board_key, n.* FROM new_board n, ({own})", [board.name]
+        )
 
 
 @as_act("see boards")

@@ -199,13 +199,11 @@ class ReplacedDataKeeper:
         """
         if (kind, key) in self._kept:
             return
-        of = KINDS[kind]
-        where = "true" if of.key is None else f"{of.key} = {key:d}"
         replacement = self._begin(kind, name, key)
         for table in _tables_of(kind):
             self.cursor.execute(
                 f"INSERT INTO replaced_{table} SELECT {replacement:d}, * FROM {table}"
-                f" WHERE {where} ORDER BY rowid"
+                f" WHERE {present_rows_sql(kind, key, replacement)} ORDER BY rowid"
             )
 
     def keep_sentences(self, keys_sql: str) -> None:
@@ -325,12 +323,6 @@ class ReplacedDataKeeper:
                 kind, first_few([name for (name,) in rows]), len(rows), len(rows), len(rows)
             )
         of = KINDS[kind]
-        where = "true" if of.key is None else f"{of.key} = {key:d}"
-        if kind == "citations":
-            where = (
-                "passage_key IN (SELECT passage_key FROM replaced_response_sentences"
-                f" WHERE replacement_key = {replacement:d})"
-            )
         before = gone = after = 0
         # The other tables of a run (stated ranks, response lengths) add nothing to its ranking.
         for table in of.tables if of.key is None or kind == "leaderboard" else of.tables[:1]:
@@ -338,7 +330,7 @@ class ReplacedDataKeeper:
                 f"SELECT * EXCLUDE (replacement_key) FROM replaced_{table}"
                 f" WHERE replacement_key = {replacement:d}"
             )
-            now = f"SELECT * FROM {table} WHERE {where}"
+            now = f"SELECT * FROM {table} WHERE {present_rows_sql(kind, key, replacement)}"
             before += self._count(was)
             gone += self._count(f"{was} EXCEPT {now}")
             after += self._count(now)
@@ -351,6 +343,21 @@ class ReplacedDataKeeper:
 
     def _count(self, sql: str) -> int:
         return int(self.cursor.execute(f"SELECT count(*) FROM ({sql})").fetchall()[0][0])
+
+
+def present_rows_sql(kind: str, key: int | None, replacement: int) -> str:
+    """Return the SQL condition for the rows of an object in its tables.
+
+    Args:
+        key: its key.
+        replacement: key of the kept rows, which name the passages of citations.
+    """
+    if kind == "citations":
+        return (
+            "passage_key IN (SELECT passage_key FROM replaced_response_sentences"
+            f" WHERE replacement_key = {replacement:d})"
+        )
+    return "true" if KINDS[kind].key is None else f"{KINDS[kind].key} = {key:d}"
 
 
 def check_nothing_rests(cursor: Cursor, passages: str) -> None:
