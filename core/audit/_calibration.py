@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -218,6 +217,5 @@ def accept_cut_points(project: Project, audit: Audit, name: str, author: str) ->
             f"No cut points to accept. {calibrated.why_no_cuts}",
             "Judge more passages, or keep the grader.",
         )
-    parameters: dict[str, Any] = {"cuts": list(calibrated.new_cuts)}
-    save_named_grader(project, name, "embedding", parameters, author)
+    save_named_grader(project, name, "embedding", {"cuts": list(calibrated.new_cuts)}, author)
     return calibrated.new_cuts

@@ -449,14 +449,15 @@ def judged_of(project: Project, double: DoubleAssignment) -> tuple[dict[str, int
 
 def _judged_counts(project: Project) -> Mapping[str, Mapping[str, int]]:
     """Return the number of judged pooled passages, by name of the assessor and query id."""
-    rows = project.rows(
-        "SELECT substr(s.name, length($prefix) + 1), query_id, count(*)"
-        f" FROM {visible_rows(project, 'judgments')} JOIN sources s USING (source_key)"
-        " JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key)"
-        " WHERE starts_with(s.name, $prefix) GROUP BY ALL",
-        {"prefix": PREFIX},
+    return nest_triples(
+        project.rows(
+            "SELECT substr(s.name, length($prefix) + 1), query_id, count(*)"
+            f" FROM {visible_rows(project, 'judgments')} JOIN sources s USING (source_key)"
+            " JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key)"
+            " WHERE starts_with(s.name, $prefix) GROUP BY ALL",
+            {"prefix": PREFIX},
+        )
     )
-    return nest_triples(rows)
 
 
 PRESENT = 45.0

@@ -165,10 +165,10 @@ def count_directions(
         differs = (label >= labels.least_relevant) != (judgment >= judgments.least_relevant)
         return differs, abs(label / labels.highest - judgment / judgments.highest)
 
-    def label_rises(change: LabelChange) -> bool:
-        return change.before is None or (change.after is not None and change.after > change.before)
-
-    up = sum(map(label_rises, label_changes))
+    up = sum(
+        change.before is None or (change.after is not None and change.after > change.before)
+        for change in label_changes
+    )
     towards = away = 0
     for change in label_changes:
         judgment = judged.get(change.query_id, {}).get(change.passage_id)
@@ -496,9 +496,10 @@ def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]
 @cached(cache.LABELS)
 def _failed_pairs(project: Project, base: Basis) -> set[tuple[str, int]]:
     """Return the pairs of texts that a grader failed to grade: wording and key of the passage."""
-    rows = project.rows(
-        "SELECT text, passage_text_key FROM failures"
-        " JOIN question_texts ON text_key = question_text_key WHERE grader_key = ?",
-        [base.grader.key],
+    return set(
+        project.rows(
+            "SELECT text, passage_text_key FROM failures"
+            " JOIN question_texts ON text_key = question_text_key WHERE grader_key = ?",
+            [base.grader.key],
+        )
     )
-    return set(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -196,17 +196,12 @@ def _find_passages(project: Project, base: Basis | None, filters: Filters) -> pa
     """Return the passages that match the filters, in order, with their data."""
     pool = pool_summary(project, base)
     judgments = visible_rows(project, "judgments")
-    wanted, parameters = _sql_conditions(filters, base, judgments)
-    if filters.speaking:
-        places = speaking_passages(project, None if base is None else base.version)
-        wanted.append(
-            "(d.query_key, d.passage_key) IN"
-            " (SELECT (q, p) FROM (SELECT unnest($in_queries) AS q, unnest($speaking) AS p))"
-        )
-        parameters |= {
-            "in_queries": [query for query, _ in places],
-            "speaking": [passage for _, passage in places],
-        }
+    speaking = (
+        speaking_passages(project, None if base is None else base.version)
+        if filters.speaking
+        else frozenset()
+    )
+    wanted, parameters = _sql_conditions(filters, base, judgments, speaking)
 
     def select_passages(cursor: Cursor) -> pa.Table:
         cursor.register("pool_summary", pool)
@@ -275,10 +270,13 @@ _STATES: Mapping[GradingState, str] = {
 
 
 def _sql_conditions(
-    filters: Filters, base: Basis | None, judgments: str
+    filters: Filters, base: Basis | None, judgments: str, speaking: Collection[tuple[int, int]]
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the filters as SQL conditions on columns of the pool's summary and `judged.value`,
     with parameters.
+
+    Args:
+        speaking: keys of query and passage for the filter `speaking`.
     """
     flagged = filters.flagged and base is not None
     rows: list[tuple[bool, str, dict[str, Any]]] = [
@@ -336,6 +334,15 @@ def _sql_conditions(
             " AND p.name = $assigned AND b.ended_at IS NULL AND b.query_key = d.query_key"
             " AND (b.passage_keys IS NULL OR list_contains(b.passage_keys, d.passage_key)))",
             {"assigned": filters.assigned_to},
+        ),
+        (
+            filters.speaking,
+            "(d.query_key, d.passage_key) IN (SELECT (q, p)"
+            " FROM (SELECT unnest($in_queries) AS q, unnest($speaking) AS p))",
+            {
+                "in_queries": [query for query, _ in speaking],
+                "speaking": [passage for _, passage in speaking],
+            },
         ),
     ]
     wanted, parameters = ["true"], {"source": filters.source}
