@@ -243,11 +243,12 @@ itself.
 
 def whole_queries(project: Project) -> dict[str, str]:
     """Return the id of the query that each query belongs to, by id; see `_WHOLE`."""
-    rows = project.rows(
-        f"SELECT p.query_id, q.query_id FROM {_WHOLE} w JOIN queries p ON p.query_key = part_key"
-        " JOIN queries q ON q.query_key = w.query_key"
+    return dict(
+        project.rows(
+            f"SELECT p.query_id, q.query_id FROM {_WHOLE} w"
+            " JOIN queries p ON p.query_key = part_key JOIN queries q ON q.query_key = w.query_key"
+        )
     )
-    return dict(rows)
 
 
 @dataclass(frozen=True)

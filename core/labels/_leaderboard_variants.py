@@ -239,15 +239,16 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
         _topic_questions(base),
         ("query_key", "topic_id"),
     )
-    rows = project.rows(
-        f"SELECT name, topic_id, {covered_sql(base)} FROM {firsts} JOIN runs USING (run_key)"
-        " JOIN queries USING (query_key) GROUP BY name, query_key, query_id, topic_id"
-        # A run may have a ranking for the topic and one for its query. The topic's own ranking
-        # comes last and replaces the other.
-        " ORDER BY name, query_id = topic_id, query_key",
-        base.parameters | {"cutoff": cutoff},
+    # A run may have a ranking for the topic and one for its query. The topic's own ranking comes
+    # last and replaces the other.
+    return nest_triples(
+        project.rows(
+            f"SELECT name, topic_id, {covered_sql(base)} FROM {firsts} JOIN runs USING (run_key)"
+            " JOIN queries USING (query_key) GROUP BY name, query_key, query_id, topic_id"
+            " ORDER BY name, query_id = topic_id, query_key",
+            base.parameters | {"cutoff": cutoff},
+        )
     )
-    return nest_triples(rows)
 
 
 def _ungraded_by_whole(project: Project, ungraded: Mapping[str, int]) -> dict[str, int]:
@@ -294,12 +295,14 @@ def _rated_passages(base: Basis) -> str:
 
 def topic_labels(project: Project, base: Basis) -> dict[str, dict[str, int]]:
     """Return labels by topic id and passage id, computed only from the questions of the topic."""
-    rows = project.rows(
-        f"SELECT topic_id, passage_id, {base.label_sql} AS label FROM ({_rated_passages(base)})"
-        " GROUP BY topic_id, passage_id HAVING label IS NOT NULL ORDER BY topic_id, passage_id",
-        base.parameters,
+    return nest_triples(
+        project.rows(
+            f"SELECT topic_id, passage_id, {base.label_sql} AS label"
+            f" FROM ({_rated_passages(base)}) GROUP BY topic_id, passage_id"
+            " HAVING label IS NOT NULL ORDER BY topic_id, passage_id",
+            base.parameters,
+        )
     )
-    return nest_triples(rows)
 
 
 def _topic_answers(project: Project, base: Basis) -> dict[str, Answers]:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from ..bank import asked_questions, find_query, list_questions as bank_questions, query_overviews
-from ..errors import InputError
+from ..errors import InputError, check_rules
 from ..grouping import nest_triples
 from ..labels import (
     MISSING,
@@ -421,20 +421,24 @@ def bank_worth(
             passages are requested for all queries; or there are too few answers.
     """
     base = basis(project, policy)
-    if base.grader.spec.method == "direct":
-        raise InputError(
-            "grader-of-whole-queries",
-            f"The grader '{base.grader.spec.name}' does not grade questions.",
-            "Choose another grader with --grader.",
-        )
+    check_rules(
+        (
+            base.grader.spec.method == "direct",
+            InputError(
+                "grader-of-whole-queries",
+                f"The grader '{base.grader.spec.name}' does not grade questions.",
+                "Choose another grader with --grader.",
+            ),
+        ),
+        (
+            examinees == "passages" and query_id is None,
+            InputError("option-missing", "Analysing passages needs a query.", "Give --query Q."),
+        ),
+    )
     if query_id is not None:
         find_query(project, query_id)
-    if examinees == "passages":
-        if query_id is None:
-            raise InputError(
-                "option-missing", "Analysing passages needs a query.", "Give --query Q."
-            )
-        return _of_passages(project, base, query_id)
+        if examinees == "passages":
+            return _of_passages(project, base, query_id)
     return project.cached(
         ("bank worth", base.key, policy, query_id, readable_texts(project)),
         lambda: _of_systems(project, base, query_id),
