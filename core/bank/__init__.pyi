@@ -106,6 +106,7 @@ from ._question_buffer import (
     QuestionFile as QuestionFile,
     in_their_words as in_their_words,
     take_words as take_words,
+    take_words_of as take_words_of,
 )
 from ._questions import (
     NEWEST as NEWEST,

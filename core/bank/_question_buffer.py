@@ -263,10 +263,6 @@ class QuestionFile(ParquetBuffer):
         self._file = settled
         self._rows = int(cursor.execute(f"SELECT count(*) FROM {self.relation}").fetchall()[0][0])
 
-    def take_words(self, cursor: Cursor) -> AddedTexts:
-        """Add texts to questions that were known by id only; see `bank.take_words`."""
-        return take_words_of(cursor, self.relation)
-
     def save(self, cursor: Cursor, note: str, author: str) -> int | None:
         """Save the questions in the bank. Questions without text that the bank already has are left
         out.

@@ -21,6 +21,7 @@ from ..bank import (
     put_grader,
     question_text_key,
     take_queries,
+    take_words_of,
 )
 from ..errors import Report
 from ..records import (
@@ -303,7 +304,7 @@ class GradedImport:
             cursor, files.facets
         )
         self.asked_of = files.questions.merge_repetitions(cursor)
-        self.words = files.questions.take_words(cursor)
+        self.words = take_words_of(cursor, files.questions.relation)
         self.version = files.questions.save(cursor, f"Imported {self.names}", self.author)
         self.meant = self._text_keys()
         release_memory(cursor)
