@@ -1,5 +1,6 @@
 from . import editing as editing
 from ._asked_questions import (
+    ASKS as ASKS,
     CITING as CITING,
     add_topics as add_topics,
     answered_by_topic as answered_by_topic,
@@ -7,7 +8,6 @@ from ._asked_questions import (
     asked_pool as asked_pool,
     asked_questions as asked_questions,
     asking_queries as asking_queries,
-    asks_condition as asks_condition,
     bank_for as bank_for,
     exam_queries as exam_queries,
     name_asked_texts as name_asked_texts,

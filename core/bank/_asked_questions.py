@@ -14,22 +14,13 @@ from ..store import Cursor, Project, stage_columns
 from ..types import SEPARATOR, GraderSpec, Query, Question
 from ._questions import list_questions as bank_questions
 
+ASKS = "(t.asking_key = t.query_key OR r.subtopic_id IS NULL OR r.subtopic_id = t.subtopic_id)"
+"""SQL condition that a row t of places() asks the question of a row r of the same query.
 
-def asks_condition(place: str, question: str) -> str:
-    """Return the SQL condition that a row of places() asks a question.
-
-    A question without a subtopic is asked for every section, because TREC CAR's manual questions
-    have no subtopic. The papers ask these questions for every section of their query
-    (exam-plus-plus, section 5.1).
-
-    Args:
-        place: alias of the place.
-        question: alias of the row with the question's subtopic_id; it belongs to the same query.
-    """
-    own = f"{place}.asking_key = {place}.query_key"
-    return (
-        f"({own} OR {question}.subtopic_id IS NULL OR {question}.subtopic_id = {place}.subtopic_id)"
-    )
+A question without a subtopic is asked for every section, because TREC CAR's manual questions have
+no subtopic. The papers ask these questions for every section of their query (exam-plus-plus,
+section 5.1).
+"""
 
 
 def take_queries(
@@ -314,7 +305,7 @@ def asked_pool(spec: GraderSpec) -> str:
 _PLACED = (
     "(SELECT r.*, t.asking_key AS query_key FROM bank_at($version) r JOIN questions o"
     " USING (question_key)"
-    f" JOIN places() t ON t.query_key = o.query_key AND {asks_condition('t', 'r')}"
+    f" JOIN places() t ON t.query_key = o.query_key AND {ASKS}"
     f" ANTI JOIN {EXAMS} x ON x.query_key = asking_key)"
 )
 """SQL for the revisions of the bank: one row per question and per query or topic that asks it."""

@@ -253,10 +253,9 @@ def remove_named_grader(project: Project, name: str, author: str) -> None:
     Raises:
         InputError: the name is unknown.
     """
-    known = {named.name: named for named in named_graders(project)}
-    if name not in known:
-        hint = "" if known else "Save one on the Grading screen or with exam graders add."
-        raise unknown_name("unknown-grader", "saved grader", name, known, hint)
+    known = [named.name for named in named_graders(project)]
+    hint = "" if known else "Save one on the Grading screen or with exam graders add."
+    check_known("unknown-grader", "saved grader", known, name, hint=hint)
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM named_graders WHERE name = ?", [name])
         log_action(cursor, author, "remove grader", name=name)

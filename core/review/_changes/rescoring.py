@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bank import asked_questions, asking_queries, asks_condition, bank_for, readable_questions
+from ...bank import ASKS, asked_questions, asking_queries, bank_for, readable_questions
 from ...errors import InputError
 from ...grouping import group_pairs
 from ...labels import (
@@ -378,7 +378,7 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
         " places AS (SELECT override_key, pool.query_key, passage_key, pool.text_key"
         f"  FROM {visible_rows(project, 'overrides')}"
         " o JOIN questions q USING (question_key) LEFT JOIN versions r USING (question_key)"
-        f"  JOIN places() t ON t.query_key = q.query_key AND {asks_condition('t', 'r')}"
+        f"  JOIN places() t ON t.query_key = q.query_key AND {ASKS}"
         "  JOIN pool USING (passage_key)"
         " WHERE withdrawn_at IS NULL AND pool.query_key = t.asking_key QUALIFY"
         "  row_number() OVER (PARTITION BY override_key"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...bank import asks_condition, latest_version
+from ...bank import ASKS, latest_version
 from ...errors import InputError, check_known
 from ...labels import Basis, Policy, basis, graded_pairs, list_labels
 from ...measures import (
@@ -325,7 +325,7 @@ def _person_side(project: Project, side: Person, version: int) -> _Resolved:
         " USING (question_key) JOIN questions q USING (question_key)"
         " LEFT JOIN (SELECT t.*, passage_key FROM places() t JOIN pool ON pool.query_key ="
         " asking_key) t ON t.query_key = q.query_key AND t.passage_key = o.passage_key"
-        f" AND {asks_condition('t', 'r')}"
+        f" AND {ASKS}"
         " WHERE author = $author AND withdrawn_at IS NULL AND o.question_text_key = r.text_key"
         " GROUP BY q.query_key, o.passage_key, question_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
