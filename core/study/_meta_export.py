@@ -14,6 +14,12 @@ from ._meta_table import NEAR, POOR, Cell, MetaTable
 TITLES = {"spearman": "Spearman", "kendall": "Kendall", "tau_ap": "tau_AP"}
 _SHORT = {"spearman": "$\\rho$", "kendall": "$\\tau$", "tau_ap": "$\\tau_{AP}$"}
 UNDEFINED = "†"
+_MARKED = {
+    "best": "\\textbf{{\\textit{{{}}}}}",
+    "near": "\\textbf{{{}}}",
+    "poor": "\\textcolor{{gray}}{{{}}}",
+}
+"""The text of a value in LaTeX, by its mark."""
 
 
 def make_caption(
@@ -104,14 +110,11 @@ def meta_tsv(table: MetaTable, coefficients: Sequence[str] = META_COEFFICIENTS) 
     return tsv_text([*header, "undefined"], lines)
 
 
-def meta_latex(
-    table: MetaTable, coefficients: Sequence[str] = META_COEFFICIENTS, digits: int = 3
-) -> str:
+def meta_latex(table: MetaTable, coefficients: Sequence[str] = META_COEFFICIENTS) -> str:
     """Return the table as a LaTeX tabular in the manner of exam-plus-plus, table 3.
 
     Args:
         coefficients: some of `META_COEFFICIENTS`.
-        digits: decimals.
 
     Returns:
         A tabular. A comment before it explains its marks and names the package that it needs.
@@ -135,7 +138,7 @@ def meta_latex(
     ]
     for row in table.rows:
         rating = "" if row.min_rating is None else str(row.min_rating)
-        cells = [_latex_cell(cell, name, digits) for cell in row.cells for name in coefficients]
+        cells = [_latex_cell(cell, name) for cell in row.cells for name in coefficients]
         lines.append(
             " & ".join([_escape_latex(row.name), rating, _escape_latex(row.queries), *cells])
             + " \\\\"
@@ -146,19 +149,15 @@ def meta_latex(
     return "\n".join(lines) + "\n"
 
 
-def _latex_cell(cell: Cell, name: str, digits: int) -> str:
+def _latex_cell(cell: Cell, name: str) -> str:
     value, mark = cell.value(name), cell.marks[name]
     if value is None:
         return "$\\dagger$"
-    text = f"{value:.{digits}f}"
+    text = f"{value:.3f}"
     text = f"${text}$" if value < 0 else text
     if interval := cell.intervals.get(name):
         text += f" [{interval[0]:z.2f}, {interval[1]:z.2f}]"
-    if mark == "best":
-        return f"\\textbf{{\\textit{{{text}}}}}"
-    if mark == "near":
-        return f"\\textbf{{{text}}}"
-    return f"\\textcolor{{gray}}{{{text}}}" if mark == "poor" else text
+    return _MARKED.get(mark, "{}").format(text)
 
 
 def _escape_latex(text: str) -> str:
