@@ -76,9 +76,7 @@ def unknown_name(
     value: object,
     available: Iterable[object],
     hint: str = "",
-    *,
-    error: type[WorkbenchError] = InputError,
-) -> WorkbenchError:
+) -> InputError:
     """Return the error for a name that does not exist: "Unknown run 'x'. Available: a, b, c."
 
     Args:
@@ -87,11 +85,10 @@ def unknown_name(
         value: the unknown name.
         available: the names that exist; at most `MOST_NAMES` of them are listed.
         hint: a further fix, one sentence; the only one if no name exists.
-        error: the class of the error.
     """
     names = list(available)
     listed = f"Available: {first_few(names, most=MOST_NAMES)}." if names else ""
-    return error(code, f"Unknown {kind} '{value}'", f"{listed} {hint}".strip())
+    return InputError(code, f"Unknown {kind} '{value}'", f"{listed} {hint}".strip())
 
 
 def check_known(
@@ -100,7 +97,6 @@ def check_known(
     available: Iterable[object],
     *values: object,
     hint: str = "",
-    error: type[WorkbenchError] = InputError,
 ) -> None:
     """Raise `unknown_name` for the first value that is not available; None stands for a value that
     is not given.
@@ -108,7 +104,7 @@ def check_known(
     names = list(available)
     for value in values:
         if value is not None and value not in names:
-            raise unknown_name(code, kind, value, names, hint, error=error)
+            raise unknown_name(code, kind, value, names, hint)
 
 
 def check_in_range(code: str, what: str, hint: str, allowed: bool) -> None:

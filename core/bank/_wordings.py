@@ -96,7 +96,7 @@ def normalise_wording(text: str) -> str:
 
 
 def find_repeats(
-    project: Project, author: str, query_id: str, near: bool = False, threshold: float = NEAR
+    project: Project, author: str, query_id: str, near: bool = False
 ) -> dict[int, RepeatedWording]:
     """Return the wordings that the open proposals of a query repeat.
 
@@ -105,7 +105,6 @@ def find_repeats(
 
     Args:
         near: whether to search for near-duplicates with the embedding model, too.
-        threshold: cosine from which two wordings are near-duplicates.
 
     Returns:
         Repeats by proposal key. The same wording is preferred to a near-duplicate.
@@ -134,7 +133,7 @@ def find_repeats(
             for proposal in opened
             if proposal.kind != "answer key" and proposal.key not in repeats
         ]
-        repeats |= _similar_repeats(rest, questions, threshold)
+        repeats |= _similar_repeats(rest, questions)
     return repeats
 
 
@@ -174,7 +173,7 @@ def _worded_proposals(every: Sequence[Proposal]) -> Iterator[_KnownWording]:
 
 
 def _similar_repeats(
-    opened: Sequence[Proposal], known: Sequence[_KnownWording], threshold: float
+    opened: Sequence[Proposal], known: Sequence[_KnownWording]
 ) -> dict[int, RepeatedWording]:
     if not opened or not known:
         return {}
@@ -192,7 +191,7 @@ def _similar_repeats(
             if wording.before < proposal.key
         ]
         nearest = max(fitting, key=lambda pair: pair[0], default=None)
-        if nearest is not None and nearest[0] >= threshold:
+        if nearest is not None and nearest[0] >= NEAR:
             repeats[proposal.key] = RepeatedWording(
                 "like", nearest[1].of, nearest[1].text, nearest[0]
             )

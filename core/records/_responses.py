@@ -41,9 +41,7 @@ class Part:
     sentences: tuple[Sentence, ...]
 
 
-def split_response(
-    text: str, sentences: Sequence[Sentence] = (), limit: int = PASSAGE_WORDS
-) -> list[Part]:
+def split_response(text: str, sentences: Sequence[Sentence] = ()) -> list[Part]:
     """Split a response into passages the size of a paragraph (exam-plus-plus, section 4.2), never
     inside a sentence.
 
@@ -55,7 +53,6 @@ def split_response(
         text: the response.
         sentences: its sentences as spans, in order. If empty, the text is split into sentences by
             rule.
-        limit: maximum number of words per passage; half a sentence more is allowed.
 
     Returns:
         Passages in order, which together contain every sentence once; an empty list for a text
@@ -67,11 +64,11 @@ def split_response(
     for paragraph in _split_paragraphs(text, cut):
         lengths = [count_words(text[s.begin : s.end]) for s in paragraph]
         words = sum(lengths)
-        if parts and part_words + words <= limit:
+        if parts and part_words + words <= PASSAGE_WORDS:
             parts[-1].extend(paragraph)
             part_words += words
             continue
-        even = words / max(1, math.ceil(words / limit))
+        even = words / max(1, math.ceil(words / PASSAGE_WORDS))
         before, last = 0, -1
         for sentence, length in zip(paragraph, lengths, strict=True):
             # A sentence belongs to the passage that contains its middle.
