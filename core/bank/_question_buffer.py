@@ -6,7 +6,7 @@ The questions are buffered in a file, so memory does not limit their number.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,7 +163,6 @@ Larger files are read again for each step, to limit memory.
 _OWN = "question_id, query_id, kind, weight, active, subtopic_id, answer_key, choices, note, place"
 
 
-@dataclass(eq=False)
 class QuestionFile(ParquetBuffer):
     """Questions of imported files, buffered while the files are read.
 
@@ -173,17 +172,14 @@ class QuestionFile(ParquetBuffer):
         folder: folder for the stored questions.
     """
 
-    folder: Path
-    _waiting: list[Question] = field(default_factory=list, init=False)
-    _rows: int = field(default=0, init=False)
-    _characters: int = field(default=0, init=False)
-    _unclean: bool = field(default=False, init=False)
-    _query: str = field(default="", init=False)
-    _asked: dict[str, bool] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        schema = _table_with_given([], [], 0).schema
-        super().__init__(self.folder / "questions.parquet", schema, use_dictionary=True)
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            folder / "questions.parquet", _table_with_given([], [], 0).schema, use_dictionary=True
+        )
+        self._waiting: list[Question] = []
+        self._rows = self._characters = 0
+        self._unclean = False
+        self._query, self._asked = "", dict[str, bool]()
 
     def add(self, questions: Iterable[Question]) -> None:
         """Store questions.

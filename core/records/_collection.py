@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -251,7 +250,6 @@ CHARACTERS_A_BATCH = 1 << 21
 _COLUMNS = {"row": "INTEGER", "passage_id": "VARCHAR", "text": "VARCHAR", "given": "VARCHAR"}
 
 
-@dataclass(eq=False)
 class PassageFiles(ParquetBuffer):
     """Passages of files, buffered with the columns of `passage_table`. Each has a row number,
     counted from 0.
@@ -260,18 +258,16 @@ class PassageFiles(ParquetBuffer):
         folder: folder of the buffer file.
     """
 
-    folder: Path
-    rows: int = field(default=0, init=False)
-    """Number of passages so far."""
-    faulty: set[str] = field(default_factory=set, init=False)
-    """Passage ids that are not valid in qrels."""
-    unclean: bool = field(default=False, init=False)
-    """Whether `clean_text` would change any text."""
-    _waiting: list[Passage] = field(default_factory=list, init=False)
-    _held: int = field(default=0, init=False)
-
-    def __post_init__(self) -> None:
-        super().__init__(self.folder / "passages.parquet", passage_table([], 0).schema)
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "passages.parquet", passage_table([], 0).schema)
+        self.rows = 0
+        """Number of passages so far."""
+        self.faulty: set[str] = set()
+        """Passage ids that are not valid in qrels."""
+        self.unclean = False
+        """Whether `clean_text` would change any text."""
+        self._waiting: list[Passage] = []
+        self._held = 0
 
     def add(self, passages: Iterable[Passage]) -> None:
         """Add passages. A passage with an empty text is known only by its id."""

@@ -5,7 +5,6 @@ size.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -258,7 +257,6 @@ _COLUMNS = {
 }
 
 
-@dataclass(eq=False)
 class RankingFile(ParquetBuffer):
     """Lines of rankings, buffered while they are read, with numbers for runs, queries and passages.
 
@@ -266,17 +264,15 @@ class RankingFile(ParquetBuffer):
         folder: folder of the buffer file.
     """
 
-    folder: Path
-    runs: dict[str, int] = field(default_factory=dict, init=False)
-    """The number of each run in the file."""
-    queries: dict[str, int] = field(default_factory=dict, init=False)
-    """The number of each query in the file."""
-    _waiting: list[dict[str, NDArray[Any]]] = field(default_factory=list, init=False)
-    _lines: int = field(default=0, init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         schema = table_of({name: [] for name in _COLUMNS}, _COLUMNS).schema
-        super().__init__(self.folder / "rankings.parquet", schema)
+        super().__init__(folder / "rankings.parquet", schema)
+        self.runs: dict[str, int] = {}
+        """The number of each run in the file."""
+        self.queries: dict[str, int] = {}
+        """The number of each query in the file."""
+        self._waiting: list[dict[str, NDArray[Any]]] = []
+        self._lines = 0
 
     def add(self, rankings: Mapping[str, Sequence[Ranked]], rows: Mapping[str, int]) -> int:
         """Add rankings; return the number of lines.
