@@ -273,7 +273,7 @@ def _clean_choice(text: str) -> str:
 
 def _clean_question(text: str) -> str:
     """Return a question with its lines, which code and lists need, but without blank ones."""
-    lines = (" ".join(line.split()) for line in text.splitlines())
+    lines = (" ".join(line.split()) for line in text.split("\n"))
     return "\n".join(line for line in lines if line).strip("*_ \n")
 
 

@@ -111,6 +111,12 @@ def test_numbered_list_in_question_is_not_the_choices() -> None:
     assert item.question.splitlines()[1] == "1. It is sent", "line breaks of a question are kept"
 
 
+@pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85"])
+def test_question_has_lines_only_at_line_feeds(sign: str) -> None:
+    item = parse_item(written(question=f"Question: {QUESTION.replace('tells the', f'tells{sign}the')}"))
+    assert isinstance(item, ParsedItem) and item.question == QUESTION
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
