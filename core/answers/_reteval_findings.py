@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Literal
@@ -189,22 +189,47 @@ def _make_case_rows(
 ) -> list[CaseRow]:
     """Return lines with their verdicts, proposals and confirmations."""
     known = group_pairs(((case.query_id, case.run, case.k), case) for case in confirmed)
-    texts = _VerdictTexts(project, evaluation, lines)
+    verdicts = [verdicts_of(line, evaluation.gold[line.query_id]) for line in lines]
+    near = [line for line, own in zip(lines, verdicts, strict=True) if _may_be_near(line, own)]
+    # All passages are read and encoded in one go.
+    alike = PassageSimilarity(
+        project,
+        {
+            passage
+            for line in near
+            for passage in (*_with_texts(line), *evaluation.gold[line.query_id].passages)
+        },
+    )
+    texts = passage_texts(
+        project, {passage.text_key for line in lines for passage in _with_texts(line)}
+    )
     rows = []
-    for line in lines:
+    for line, own in zip(lines, verdicts, strict=True):
         side = evaluation.gold[line.query_id]
-        verdicts = verdicts_of(line, side)
-        proposal = propose_case(verdicts, texts.find_texts(line, side, verdicts))
-        rows.append(
-            CaseRow(
-                line,
-                side,
-                verdicts,
-                proposal,
-                tuple(known.get((line.query_id, line.run, line.k), ())),
-            )
+        behind = Texts(
+            line.answer or "",
+            [
+                texts.get(passage.text_key, "") if isinstance(passage, ContextPassage) else ""
+                for passage in line.passages
+            ],
+            side.draws,
+            side.query.answers,
+            alike.compare(_with_texts(line), side.passages) if _may_be_near(line, own) else None,
         )
+        confirmations = tuple(known.get((line.query_id, line.run, line.k), ()))
+        rows.append(CaseRow(line, side, own, propose_case(own, behind), confirmations))
     return rows
+
+
+def _with_texts(line: EvaluatedAnswer) -> list[ContextPassage]:
+    return [passage for passage in line.passages if isinstance(passage, ContextPassage)]
+
+
+def _may_be_near(line: EvaluatedAnswer, verdicts: Verdicts) -> bool:
+    # A passage without a text has no similarity. So all passages need texts, to keep similarities
+    # and ranks aligned.
+    whole = len(_with_texts(line)) == len(line.passages) > 0
+    return bool(verdicts.reteval and not verdicts.recall and whole)
 
 
 def verdicts_of(line: EvaluatedAnswer, side: GoldSide) -> Verdicts:
@@ -228,64 +253,6 @@ def _matching_places(
             map("{0[0]}@{0[1]}".format, evaluation.lines),
         )
     return places
-
-
-class _VerdictTexts:
-    """The texts behind the verdicts of lines, read and encoded in one go.
-
-    Args:
-        lines: may include lines that are not cases.
-    """
-
-    def __init__(
-        self, project: Project, evaluation: Evaluation, lines: Iterable[EvaluatedAnswer]
-    ) -> None:
-        parting = [line for line in lines if line.answer is not None]
-        reads = {
-            passage
-            for line in parting
-            for passage in line.passages
-            if isinstance(passage, ContextPassage)
-        }
-        self._texts = passage_texts(project, {passage.text_key for passage in reads})
-        missed = [
-            line
-            for line in parting
-            if self._may_be_near(line, verdicts_of(line, evaluation.gold[line.query_id]))
-        ]
-        compared = {
-            passage
-            for line in missed
-            for passage in line.passages
-            if isinstance(passage, ContextPassage)
-        }
-        self._alike = PassageSimilarity(
-            project,
-            compared
-            | {passage for line in missed for passage in evaluation.gold[line.query_id].passages},
-        )
-
-    @staticmethod
-    def _may_be_near(line: EvaluatedAnswer, verdicts: Verdicts) -> bool:
-        # A passage without a text has no similarity. So all passages need texts, to keep
-        # similarities and ranks aligned.
-        whole = all(isinstance(one, ContextPassage) for one in line.passages)
-        return bool(verdicts.reteval and not verdicts.recall and line.passages and whole)
-
-    def find_texts(self, line: EvaluatedAnswer, side: GoldSide, verdicts: Verdicts) -> Texts:
-        read = [passage for passage in line.passages if isinstance(passage, ContextPassage)]
-        return Texts(
-            line.answer or "",
-            [
-                self._texts.get(passage.text_key, "") if isinstance(passage, ContextPassage) else ""
-                for passage in line.passages
-            ],
-            side.draws,
-            side.query.answers,
-            self._alike.compare(read, side.passages)
-            if self._may_be_near(line, verdicts) and line.answer
-            else None,
-        )
 
 
 def _order_by_stake(evaluation: Evaluation, rows: Sequence[CaseRow]) -> list[CaseRow]:
