@@ -373,6 +373,19 @@ def make_sheet(project: Project, student: Student, asked: Sequence[Task]) -> Exa
     return ExamSheet(lines, without)
 
 
+def sheet_outcomes(project: Project, student: Student, sheet: ExamSheet) -> dict[str, bool | None]:
+    """Return whether the examinee was right, by id of the items that it was asked; None for a
+    failure.
+    """
+    known = answer_outcomes(project)
+    keys = text_keys(project, [line.task.asked for line in sheet.lines])
+    places = {
+        line.task.question_id: (student.key, keys.get(line.task.asked, 0), line.context)
+        for line in sheet.lines
+    }
+    return {item: known[place] for item, place in places.items() if place in known}
+
+
 @dataclass(frozen=True)
 class ExamProgress:
     """The progress of an examinee in an exam, in items.
@@ -406,13 +419,7 @@ def examinee_standing(
     """
     asked = list_tasks(project, query_id)
     whole = make_sheet(project, student, asked)
-    known, keys = answer_outcomes(project), text_keys(project, [task.asked for task in asked])
-    places = [
-        (student.key, keys[line.task.asked], line.context)
-        for line in whole.lines
-        if line.task.asked in keys
-    ]
-    answers = [known[place] for place in places if place in known]
+    answers = sheet_outcomes(project, student, whole).values()
     answered = [correct for correct in answers if correct is not None]
     return ExamProgress(
         len(asked),

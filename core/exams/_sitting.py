@@ -47,14 +47,13 @@ from ..records import (
     Student,
     add_answers,
     add_job,
-    answer_outcomes,
     find_students,
 )
 from ..sentences import split_sentences
 from ..store import Project, log_action
 from ..text import first_few, how_many, normalise_text
 from ..types import Grade
-from ._exam_items import Context, Given, PosedItem, Task, list_tasks, make_sheet, text_keys
+from ._exam_items import Context, Given, PosedItem, Task, list_tasks, make_sheet, sheet_outcomes
 from ._examinee_setup import (
     READING_RULES,
     Plan,
@@ -354,14 +353,15 @@ def _missing_lines(
     """Return the questions for an examinee, and the number of items that cannot be asked without
     their context.
     """
-    asked = list_tasks(project, request.query_id, request.version)
-    whole = make_sheet(project, student, asked)
-    known, keys = answer_outcomes(project), text_keys(project, [task.asked for task in asked])
-    wanted = []
-    for line in whole.lines:
-        place = (student.key, keys.get(line.task.asked, 0), line.context)
-        if request.includes(place in known, known.get(place) is None):
-            wanted.append(line)
+    whole = make_sheet(project, student, list_tasks(project, request.query_id, request.version))
+    known = sheet_outcomes(project, student, whole)
+    wanted = [
+        line
+        for line in whole.lines
+        if request.includes(
+            line.task.question_id in known, known.get(line.task.question_id) is None
+        )
+    ]
     return wanted[: request.limit], len(whole.without_context)
 
 
