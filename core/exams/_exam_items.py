@@ -224,9 +224,6 @@ class Task:
 Context = tuple[str, ...]
 """The texts that an examinee gets for an item, the best first; empty for a closed book."""
 
-Given = tuple[Task, Context, Sequence[tuple[Task, Context]]]
-"""An item, its texts, and the worked items before it with theirs."""
-
 
 def list_tasks(
     project: Project,
@@ -327,17 +324,15 @@ class PosedItem:
     """One item in the form in which an examinee gets it.
 
     Args:
-        given: the item, its context and the worked items before it.
+        texts: its context.
+        worked: the worked items before it, with their contexts.
         context: digest of everything that is read in addition to the item.
     """
 
-    given: Given
+    task: Task
+    texts: Context
+    worked: Sequence[tuple[Task, Context]]
     context: str
-
-    @property
-    def task(self) -> Task:
-        """The item."""
-        return self.given[0]
 
 
 @dataclass(frozen=True)
@@ -356,7 +351,7 @@ class ExamSheet:
 def make_sheet(project: Project, student: Student, asked: Sequence[Task]) -> ExamSheet:
     """Return an examinee's sheet for some items."""
     if student.sat_elsewhere:
-        return ExamSheet([PosedItem((task, (), ()), ELSEWHERE) for task in asked], [])
+        return ExamSheet([PosedItem(task, (), (), ELSEWHERE) for task in asked], [])
     worked = tasks_named(project, student.parameters.get("worked", []))
     texts = item_contexts(project, student.retrieval, student.k, [*asked, *worked])
     examples = [(task, texts[task.question_id] or ()) for task in worked]
@@ -369,7 +364,7 @@ def make_sheet(project: Project, student: Student, asked: Sequence[Task]) -> Exa
         others = [one for one in examples if one[0].question_id != task.question_id][
             : student.icl or 0
         ]
-        lines.append(PosedItem((task, context, others), digest_of(context, others)))
+        lines.append(PosedItem(task, context, others, digest_of(context, others)))
     return ExamSheet(lines, without)
 
 

@@ -53,7 +53,7 @@ from ..sentences import split_sentences
 from ..store import Project, log_action
 from ..text import first_few, how_many, normalise_text
 from ..types import Grade
-from ._exam_items import Context, Given, PosedItem, Task, list_tasks, make_sheet, sheet_outcomes
+from ._exam_items import Context, PosedItem, Task, list_tasks, make_sheet, sheet_outcomes
 from ._examinee_setup import (
     READING_RULES,
     Plan,
@@ -75,19 +75,14 @@ and context.
 """
 
 
-def answer_with_model(ready: ReadyExaminee, given: Given) -> Answering:
+def answer_with_model(ready: ReadyExaminee, posed: PosedItem) -> Answering:
     """Answer an item by an examinee with a model.
 
     By likelihood it chooses argmax over j of log p(choice j | prompt) / length of choice j (Guinet
     et al., section 3.3).
-
-    Args:
-        ready: the examinee.
-        given: the item, its texts and the worked items.
     """
-    task, context, worked = given
-    prompt = with_worked(ready.prompt, worked)
-    return (_by_letter if ready.by == "letter" else _by_likelihood)(ready, prompt, task, context)
+    answer = _by_letter if ready.by == "letter" else _by_likelihood
+    return answer(ready, with_worked(ready.prompt, posed.worked), posed.task, posed.texts)
 
 
 def _by_likelihood(ready: ReadyExaminee, prompt: Prompt, task: Task, context: Context) -> Answering:
@@ -125,7 +120,7 @@ def _by_letter(ready: ReadyExaminee, prompt: Prompt, task: Task, context: Contex
 
 
 def by_rule(
-    ready: ReadyExaminee, given: Sequence[Given], store: VectorStore | None = None
+    ready: ReadyExaminee, posed: Sequence[PosedItem], store: VectorStore | None = None
 ) -> list[Answer]:
     """Return the answers of an examinee without a language model, in the order of the items.
 
@@ -138,25 +133,25 @@ def by_rule(
 
     Args:
         ready: the examinee.
-        given: the items, their texts and worked items.
+        posed: the items, with their texts.
         store: where the vectors of texts are kept.
 
     Raises:
         GradingError: the encoder cannot be loaded.
     """
     if ready.by == "embedding":
-        return _by_meaning(given, store)
+        return _by_meaning(posed, store)
     if ready.by == "overlap":
-        return [_by_words(task, context) for task, context, _ in given]
+        return [_by_words(item.task, item.texts) for item in posed]
     if ready.by == "longest":
         return [
-            _chosen_answer(task, task.choices.index(max(task.choices, key=len)))
-            for task, _, _ in given
+            _chosen_answer(item.task, item.task.choices.index(max(item.task.choices, key=len)))
+            for item in posed
         ]
     seed = ready.student.parameters["seed"]
     return [
         _chosen_answer(task, random.Random(f"{seed} {task.asked}").randrange(len(task.choices)))
-        for task, _, _ in given
+        for task in (item.task for item in posed)
     ]
 
 
@@ -180,26 +175,26 @@ def _by_words(task: Task, context: Context) -> Answer:
     return _chosen_answer(task, scores.index(max(scores)), scores)
 
 
-def _by_meaning(given: Sequence[Given], store: VectorStore | None) -> list[Answer]:
+def _by_meaning(posed: Sequence[PosedItem], store: VectorStore | None) -> list[Answer]:
     """Answer all items together, so that every distinct text is encoded once."""
     texts = {
         text: 0
-        for task, context, _ in given
-        for text in (task.text, *_comparison_texts(task, context))
+        for item in posed
+        for text in (item.task.text, *_comparison_texts(item.task, item.texts))
     }
     texts = {text: row for row, text in enumerate(texts)}
     vectors = unit_vectors(list(texts), store)
-    passages = list(dict.fromkeys(text for _, context, _ in given for text in context))
+    passages = list(dict.fromkeys(text for item in posed for text in item.texts))
     sentences = dict(zip(passages, sentence_vectors(passages, store), strict=True))
     answers = []
-    for task, context, _ in given:
-        options = vectors[[texts[option] for option in _comparison_texts(task, context)]]
-        read = [sentences[text] for text in context if len(sentences[text])]
-        others = np.concatenate(read) if read else vectors[[texts[task.text]]]
+    for item in posed:
+        options = vectors[[texts[option] for option in _comparison_texts(item.task, item.texts)]]
+        read = [sentences[text] for text in item.texts if len(sentences[text])]
+        others = np.concatenate(read) if read else vectors[[texts[item.task.text]]]
         # Rounded because batches and their order change the last digits, which must not change
         # answers.
         scores = np.round((options @ others.T).max(axis=1).astype(np.float64), 4).tolist()
-        answers.append(_chosen_answer(task, scores.index(max(scores)), scores))
+        answers.append(_chosen_answer(item.task, scores.index(max(scores)), scores))
     return answers
 
 
@@ -449,14 +444,12 @@ def _stream_answers(
             if not control.may_continue():
                 return
             block = wanted[at : at + BLOCK]
-            yield list(
-                zip(block, by_rule(ready, [line.given for line in block], store), strict=True)
-            )
+            yield list(zip(block, by_rule(ready, block, store), strict=True))
         return
     finished: dict[int, Answer] = {}
 
     def grade_steps(number: int, line: PosedItem) -> Steps:
-        finished[number] = yield from answer_with_model(ready, line.given)
+        finished[number] = yield from answer_with_model(ready, line)
         # The back end expects steps that end in grades, so the answer is kept separately.
         return Grade(
             None if finished[number].correct is None else int(finished[number].correct or False)

@@ -119,7 +119,7 @@ def test_worked_items_are_fixed_and_exclude_the_asked_item(project: Project) -> 
     put_exam(project)
     student = add_student(project, of(icl=2, seed=3), "ann")
     lines = make_sheet(project, student, list_tasks(project)).lines
-    shown = {line.task.question_id: [task.question_id for task, _ in line.given[2]] for line in lines}
+    shown = {line.task.question_id: [task.question_id for task, _ in line.worked] for line in lines}
     chosen = student.parameters["worked"]
     assert len(chosen) == 3 and all(len(worked) == 2 and item not in worked for item, worked in shown.items())
     assert all(worked == [name for name in chosen if name != item][:2] for item, worked in shown.items())
@@ -133,11 +133,11 @@ def test_each_examinee_gets_passages_of_its_retrieval(project: Project) -> None:
     make_retrieval(project, "words", "bm25", "ann", depth=2)
     asked = list_tasks(project)
     sheets = {name: make_sheet(project, make_student(project, of(retrieval=name)), asked) for name in RETRIEVALS}
-    given = {name: [line.given[1] for line in found.lines] for name, found in sheets.items()}
+    given = {name: [line.texts for line in found.lines] for name, found in sheets.items()}
     assert given["closed-book"] == [(), (), ()]
     assert given["oracle"] == [(task.source,) for task in asked] == given["words"]
     both = make_sheet(project, make_student(project, of(retrieval="words", k=2)), asked).lines
-    assert [len(line.given[1]) for line in both] == [2, 2, 2]
+    assert [len(line.texts) for line in both] == [2, 2, 2]
 
 
 def test_exam_run_has_item_ids_as_query_ids(project: Project, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_exam_run_has_item_ids_as_query_ids(project: Project, tmp_path: Path) ->
     (told,) = list_retrievals(project)
     assert (told.name, told.made_by, told.items, told.depth) == ("dense", "dense.run", 2, 2)
     found = make_sheet(project, make_student(project, of(retrieval="dense")), list_tasks(project))
-    assert [line.given[1] for line in found.lines] == [
+    assert [line.texts for line in found.lines] == [
         (list_tasks(project)[0].source,),
         (list_tasks(project)[2].source,),
     ]
