@@ -18,7 +18,7 @@ from .. import graders
 from ..choices import SNAPSHOT_LEVEL
 from ..errors import GradingError, InputError, Report, check_in_range, check_known
 from ..labels import Policy, leaderboard
-from ..measures import randomisation_test
+from ..measures import known_or_none, randomisation_test
 from ..plain_yaml import read_yaml
 from ..records import (
     FrozenQuery,
@@ -674,7 +674,7 @@ Answers = dict[str, str]
 
 def _both_results(
     project: Project, before: str, after: str, k: int
-) -> tuple[tuple[Tops, Tops], tuple[Answers, Answers]]:
+) -> tuple[list[Tops], list[Answers]]:
     """Return tops and answers of two runs, by query id; responses have no top of their own."""
     check_runs(project, [before, after])
     check_in_range("depth-out-of-range", f"Depth {k}", "Use 1 or more.", k >= 1)
@@ -685,12 +685,10 @@ def _both_results(
     by_run = top_passages(project, [before, after], k)
     kept = {one.name: one.system for one in list_snapshots(project)}
 
-    def find_top(run: str) -> Tops:
-        return {} if run in written else by_run[run]
-
-    def find_answers(run: str) -> Answers:
-        # The passages of a long response are joined with blank lines.
-        return dict(
+    tops = [{} if run in written else by_run[run] for run in (before, after)]
+    # The passages of a long response are joined with blank lines.
+    answers = [
+        dict(
             project.rows(
                 "SELECT query_id, string_agg(x.text, chr(10) || chr(10) ORDER BY rank)"
                 " FROM rankings JOIN runs USING (run_key) JOIN queries USING (query_key)"
@@ -700,8 +698,9 @@ def _both_results(
                 [run if run in written else kept.get(run)],
             )
         )
-
-    return (find_top(before), find_top(after)), (find_answers(before), find_answers(after))
+        for run in (before, after)
+    ]
+    return tops, answers
 
 
 def frozen_runs(project: Project) -> list[ResponseSnapshot]:
@@ -776,33 +775,27 @@ def measure_fall(
         )
     old, new = (board.per_query.get(run, {}) for run in (before, after))
     # A query without results in a snapshot scores 0 there, as on the leaderboard.
-    names = list(board.query_ids)
-    differences = np.array(
-        [new.get(name, 0.0) - old.get(name, 0.0) for name in names], dtype=np.float64
-    )
-    if len(names) < 2:
+    scores = {name: (old.get(name, 0.0), new.get(name, 0.0)) for name in board.query_ids}
+    if len(scores) < 2:
         raise InputError(
             "too-few-queries",
             "Fewer than two queries to compare.",
             "Import judgments, or grade the passages.",
         )
-    drawn = np.random.default_rng(0).integers(0, len(names), size=(SAMPLES, len(names)))
+    differences = np.array([later - earlier for earlier, later in scores.values()], np.float64)
+    drawn = np.random.default_rng(0).integers(0, len(scores), size=(SAMPLES, len(scores)))
     low, high = np.quantile(differences[drawn].mean(axis=1), (0.025, 0.975)).tolist()
-    p = float(randomisation_test(differences[:, None])[0])
-    mean = float(differences.mean())
-    known = not np.isnan(p)
-    scores = {name: (old.get(name, 0.0), new.get(name, 0.0)) for name in names}
-    earlier, later = (float(np.mean([pair[at] for pair in scores.values()])) for at in (0, 1))
-    fell = bool(mean < 0 and known and p < level)
+    p = known_or_none(randomisation_test(differences[:, None])[0])
+    earlier, later = (float(np.mean(side)) for side in zip(*scores.values(), strict=True))
     return MeasureChange(
         board.measure,
         source,
         earlier,
         later,
-        len(names),
+        len(scores),
         low,
         high,
-        p if known else None,
-        fell,
+        p,
+        p is not None and p < level and bool(differences.mean() < 0),
         scores,
     )
