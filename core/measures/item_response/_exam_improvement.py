@@ -215,11 +215,10 @@ def _drop_stepwise(
 
 def _make_step(fitted: Fit, first: Fit, dropped: list[ItemWorth]) -> ImprovementStep:
     theta, items = link_scale(fitted, first.theta)
-    mean_at_abilities = float(mean_information(items, theta).mean())
     return ImprovementStep(
         len(items),
         mean_information(items, GRID),
-        mean_at_abilities,
+        float(mean_information(items, theta).mean()),
         ability_correlation(first.theta, fitted.theta),
         dropped,
     )
@@ -256,14 +255,14 @@ def _held_out(
         before.estimator,
         begin=replace(before, items=before.items.select(kept)),
     )
-    theta, items_after = link_scale(after, before.theta)
+    step = _make_step(after, before, [])
     return HeldOutEffect(
         len(seeing),
         len(dropped),
         len(dropped & all_dropped),
         float(mean_information(before.items, before.theta).mean()),
-        float(mean_information(items_after, theta).mean()),
-        ability_correlation(before.theta, after.theta),
+        step.information,
+        step.ranking,
     )
 
 
