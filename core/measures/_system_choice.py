@@ -4,10 +4,10 @@ choice.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -28,8 +28,6 @@ Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
 """run -> query id -> score. None means that the query could not be scored; it is left out of the
 run's mean. A query that is absent, but present in another run of the table, was skipped and counts
 0."""
-
-Over = Literal["common", "own"]
 
 TIED = 1e-12
 """Means with at most this difference count as equal, because rounding depends on the order of
@@ -88,31 +86,30 @@ class EvaluationChoices:
 
     Args:
         runs: the runs that every evaluation has.
-        over: `common` for the queries that all evaluations have, or `own` for each evaluation's own
-            queries.
+        over: `common`, since they are compared over the queries that all of them have.
         choices: the choice of each evaluation, in the given order.
         pairings: every evaluation with every other evaluation, in both directions.
     """
 
     runs: list[str]
-    over: Over
+    over: str
     choices: list[Choice]
     pairings: list[EvaluationPair]
 
 
 def compare_evaluations(
-    tables: Mapping[str, Table], over: Over = "common", samples: int = SAMPLES, seed: int = 0
+    tables: Mapping[str, Table], samples: int = SAMPLES, seed: int = 0
 ) -> EvaluationChoices:
-    """Compare evaluations of the same runs: which run each chooses, and how certain that is.
+    """Compare evaluations of the same runs over their common queries: which run each chooses, and
+    how certain that is.
 
-    A resample draws queries with replacement; all evaluations see the same draw.
+    A query is common if all evaluations have a score of any run for it. A resample draws queries
+    with replacement; all evaluations see the same draw.
     Source: llm-reteval specification, sections 9 and 13; llm-judge-retriever-selection,
     "Correlation of Information".
 
     Args:
         tables: table by name of the evaluation, such as NIST, EXAM-Cover or LLM-retEval.
-        over: `common` for the queries with a score of any run in all evaluations, or `own` for each
-            evaluation's own queries.
         samples, seed: number of resamples and seed of the bootstrap.
 
     Raises:
@@ -125,16 +122,16 @@ def compare_evaluations(
             "The evaluations have no run in common.",
             "Use evaluations of the same runs.",
         )
-    own = {name: {query for run in runs for query in table[run]} for name, table in tables.items()}
-    common = set.intersection(*own.values())
-    if over == "common" and not common:
+    common = set.intersection(
+        *({query for run in runs for query in table[run]} for table in tables.values())
+    )
+    if not common:
         raise InputError(
             "no-common-queries",
             "The evaluations have no query in common.",
-            "Compare each over its own queries.",
+            "Use evaluations of the same queries.",
         )
-    wanted = {name: common if over == "common" else known for name, known in own.items()}
-    queries = sorted(set().union(*wanted.values()))
+    queries = sorted(common)
     counts = drawn_counts(len(queries), samples, seed)
     drawn = {
         name: resampled_means({run: table[run] for run in runs}, runs, queries, counts)
@@ -147,21 +144,20 @@ def compare_evaluations(
         for name, row in filled.items()
     }
     choices = [
-        _make_choice(name, table, runs, wanted[name], picked[name])
-        for name, table in tables.items()
+        _make_choice(name, table, runs, queries, picked[name]) for name, table in tables.items()
     ]
     pairings = [
         _pair_choices(one, other, drawn, picked)
         for a, b in combinations(choices, 2)
         for one, other in ((a, b), (b, a))
     ]
-    return EvaluationChoices(runs, over, choices, pairings)
+    return EvaluationChoices(runs, "common", choices, pairings)
 
 
 def _make_choice(
-    name: str, table: Table, runs: Sequence[str], queries: Collection[str], picked: Array
+    name: str, table: Table, runs: Sequence[str], queries: Sequence[str], picked: Array
 ) -> Choice:
-    values = {run: [table[run].get(query, 0.0) for query in sorted(queries)] for run in runs}
+    values = {run: [table[run].get(query, 0.0) for query in queries] for run in runs}
     means = {
         run: mean_and_standard_error(score for score in row if score is not None)
         for run, row in values.items()

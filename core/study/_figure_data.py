@@ -455,4 +455,4 @@ def compare_choices(
             tables[name] = score_table(make_board(project, choice, policy))
         except InputError as error:
             left_out[name] = error
-    return ComparedChoices(compare_evaluations(tables, "common", samples=samples), left_out)
+    return ComparedChoices(compare_evaluations(tables, samples), left_out)

@@ -85,4 +85,4 @@ def test_missing_answer_does_not_count_as_wrong(project: Project) -> None:
     # Run two lacks an answer, so it cannot be compared with a complete run.
     tables = choice_tables(evaluation, 2)
     assert list(tables["LLM-retEval@2"]) == ["one"] and list(tables["Recall@2"]) == ["one", "two"]
-    assert compare_evaluations(tables, "common", samples=50).runs == ["one"]
+    assert compare_evaluations(tables, samples=50).runs == ["one"]

@@ -259,17 +259,13 @@ def test_different_choices_report_their_loss() -> None:
     assert by_judge.kendall.value == pytest.approx(1 / 3)
 
 
-def test_evaluations_use_common_or_own_queries_with_skipped_as_zero() -> None:
+def test_evaluations_use_common_queries_with_skipped_as_zero() -> None:
     one, other = board(a=1, b=0.5), board(a=0.5, b=0.5)
     del other["a"]["q00"]
     other = {run: {query: one for query, one in row.items() if query < "q10"} for run, row in other.items()}
     common = compare_evaluations({"one": one, "other": other})
     assert [choice.queries for choice in common.choices] == [10, 10]
     assert common.choices[1].chosen == ["b"]
-    assert [choice.queries for choice in compare_evaluations({"one": one, "other": other}, over="own").choices] == [
-        20,
-        10,
-    ]
     assert common.pairings[0].kendall.value is None and mentions(common.pairings[0].kendall.undefined or "", "3")
     with pytest.raises(InputError):
         compare_evaluations({"one": one, "other": {"z": {"q": 1.0}}})

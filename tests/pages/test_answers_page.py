@@ -90,7 +90,7 @@ def test_all_evaluations_and_correlations_are_listed(shared: Project) -> None:
     app = visit("answers", view="Which evaluation chooses which system")
     words = app.dataframe[0].value["Evaluation"].tolist()
     tables = choice_tables(evaluate_answers(shared, RetEvalChoices(ks=(2,), judge="contains")), 2)
-    for choice in compare_evaluations(tables, "common").choices:
+    for choice in compare_evaluations(tables).choices:
         assert choice.evaluation in words
     assert "NIST: nDCG@10" in words and numbers(app.note("compared-over"))[0] == 3
     correlations = visit("answers", view="Correlation").dataframe[0].value
