@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Weights = Literal["linear", "quadratic"]
-Level = Literal["nominal", "ordinal", "interval"]
 
 Members: TypeAlias = tuple[tuple[int, ...], ...]
 """For each row or column of a table, the values that were merged into it."""
@@ -256,14 +255,14 @@ def per_level(table: CrossTable) -> dict[int, Coefficient]:
     return kappas
 
 
-def krippendorff_alpha(values: NDArray[np.floating[Any]], level: Level = "nominal") -> Coefficient:
-    """Return Krippendorff's alpha of any number of raters; values can be missing.
+def krippendorff_alpha(values: NDArray[np.floating[Any]]) -> Coefficient:
+    """Return Krippendorff's ordinal alpha of any number of raters; values can be missing.
+
+    The distance of two values is the number of ratings between them.
 
     Args:
         values: things x raters; NaN if a rater did not rate. Things with fewer than two values do
             not count.
-        level: the distance of two values: whether they differ (nominal), how many ratings lie
-            between them (ordinal), or the square of their difference (interval).
 
     Source: Krippendorff, Computing Krippendorff's alpha-reliability, 2011.
     """
@@ -280,11 +279,8 @@ def krippendorff_alpha(values: NDArray[np.floating[Any]], level: Level = "nomina
     shared = counts / (raters - 1)[:, None]
     coincidences = shared.T @ counts - np.diag(shared.sum(axis=0))
     totals = counts.sum(axis=0)
-    if level == "nominal":
-        distance = 1.0 - np.eye(len(categories))
-    else:
-        at = categories if level == "interval" else np.cumsum(totals) - totals / 2
-        distance = (at[:, None] - at[None, :]) ** 2
+    at = np.cumsum(totals) - totals / 2
+    distance = (at[:, None] - at[None, :]) ** 2
     chance = float((np.outer(totals, totals) * distance).sum())
     if chance == 0:
         return Coefficient(None, SAME)
@@ -293,7 +289,7 @@ def krippendorff_alpha(values: NDArray[np.floating[Any]], level: Level = "nomina
     )
 
 
-def alpha_of(table: CrossTable, level: Level = "ordinal") -> Coefficient:
-    """Return Krippendorff's alpha of the two sides of a table."""
+def alpha_of(table: CrossTable) -> Coefficient:
+    """Return Krippendorff's ordinal alpha of the two sides of a table."""
     pairs = np.array([(row, column) for row in table.rows for column in table.columns], dtype=float)
-    return krippendorff_alpha(np.repeat(pairs.reshape(-1, 2), table.counts.ravel(), axis=0), level)
+    return krippendorff_alpha(np.repeat(pairs.reshape(-1, 2), table.counts.ravel(), axis=0))

@@ -562,7 +562,7 @@ def _of_kind(project: Project, kind: Kind, query_id: str | None) -> PeopleAgreem
         len(by_thing),
         int((by_thing.nunique(axis=1) == 1).sum()),
         {name: int(count) for name, count in by_thing.count().items()},
-        krippendorff_alpha(matrix, "ordinal"),
+        krippendorff_alpha(matrix),
         sorted((entry for entry in pairs if entry.n), key=lambda entry: -entry.n),
     )
 

@@ -219,10 +219,15 @@ def test_threshold_curve_matches_verdicts_at_each_threshold(pairs: list[tuple[fl
         found = against_people([one >= point.threshold for one in scores], people, samples=1)
         assert point.accuracy == pytest.approx(found.accuracy.value)
         assert point.precision == found.precision.value and point.recall == found.recall.value
-    chosen = best_threshold(scores, people, "accuracy")
-    assert chosen is not None
-    accuracies = [sum((one >= limit) == truth for one, truth in pairs) for limit in (*scores, math.inf)]
-    assert sum((one >= chosen) == truth for one, truth in pairs) == max(accuracies)
+    chosen = best_threshold(scores, people)
+    kappas = [
+        against_people([one >= limit for one in scores], people, samples=1).kappa.value for limit in (*scores, math.inf)
+    ]
+    known = [kappa for kappa in kappas if kappa is not None]
+    assert (chosen is None) == (not known)
+    if chosen is not None:
+        found = against_people([one >= chosen for one in scores], people, samples=1)
+        assert found.kappa.value == pytest.approx(max(known))
 
 
 def test_threshold_is_tested_on_held_out_questions() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -281,8 +280,6 @@ def _mid_ranks(values: Array, counts: Array) -> Array:
     return (np.cumsum(totals, axis=1) - totals + (totals - 1) / 2)[:, place]
 
 
-By = Literal["kappa", "accuracy"]
-
 POINTS = 101
 """Maximum number of thresholds of a curve."""
 
@@ -428,18 +425,13 @@ def threshold_curve(
     ]
 
 
-def best_threshold(
-    scores: Sequence[float | None], people: Sequence[bool], by: By = "kappa"
-) -> float | None:
-    """Return the lowest threshold with the greatest kappa or accuracy; None if it is undefined
-    everywhere.
+def best_threshold(scores: Sequence[float | None], people: Sequence[bool]) -> float | None:
+    """Return the lowest threshold with the greatest kappa; None if it is undefined everywhere.
 
     The threshold is the midpoint of two scores, so that rounding does not move a score across it.
     """
     curve = threshold_curve(scores, people, points=len(scores) + 1)
-    values = [
-        (value, -at) for at, point in enumerate(curve) if (value := getattr(point, by)) is not None
-    ]
+    values = [(point.kappa, -at) for at, point in enumerate(curve) if point.kappa is not None]
     return curve[-max(values)[1]].threshold if values else None
 
 
@@ -448,7 +440,6 @@ def halves_test(
     people: Sequence[bool],
     usual: float,
     groups: Sequence[Hashable] | None = None,
-    by: By = "kappa",
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> TestedThreshold | None:
@@ -459,20 +450,18 @@ def halves_test(
         usual: the usual threshold, for comparison.
         groups: the group of each answer, such as its question. Groups are not divided; None divides
             by answers.
-        by: the coefficient that the chosen threshold maximises.
         samples, seed: number of resamples and seed of the bootstrap; the seed also determines the
             halves.
 
     Returns:
-        None if no threshold can be chosen: fewer than two groups, or a half whose coefficient is
-            undefined.
+        None if no threshold can be chosen: fewer than two groups, or a half with undefined kappa.
     """
     known, _, numbers = _judged_answers(scores, people, groups)
     group = dict(zip(known, numbers.tolist(), strict=True))
     order = np.random.default_rng(seed).permutation(len(set(group.values()))).tolist()
     chosen = set(order[: len(order) // 2])
     tuned, other = ([at for at in known if (group[at] in chosen) == side] for side in (True, False))
-    threshold = best_threshold([scores[at] for at in tuned], [people[at] for at in tuned], by)
+    threshold = best_threshold([scores[at] for at in tuned], [people[at] for at in tuned])
     if threshold is None or not other:
         return None
     estimates = [
