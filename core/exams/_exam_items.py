@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +39,7 @@ from ..records import (
     read_retrieval,
 )
 from ..store import Project
-from ..text import first_few, written_text
+from ..text import written_text
 from ..types import GraderInput, Question
 
 
@@ -229,15 +229,13 @@ def list_tasks(
     project: Project,
     query_id: str | None = None,
     version: int | None = None,
-    ids: Collection[str] | None = None,
 ) -> list[Task]:
-    """Return the items that can be asked, in the order of the bank; those without a key among their
-    choices cannot.
+    """Return the active items that can be asked, in the order of the bank; those without a key
+    among their choices cannot.
 
     Args:
         query_id: only those of this query; None for all.
         version: bank version; None for the newest.
-        ids: only these, active or not; None for the active ones.
 
     Raises:
         InputError: the version is unknown.
@@ -245,7 +243,7 @@ def list_tasks(
     return [
         task
         for item in exam_items(project, query_id, version)
-        if (item.active if ids is None else item.question_id in ids) and (task := _make_task(item))
+        if item.active and (task := _make_task(item))
     ]
 
 
@@ -368,12 +366,19 @@ def make_sheet(project: Project, student: Student, asked: Sequence[Task]) -> Exa
     return ExamSheet(lines, without)
 
 
-def sheet_outcomes(project: Project, student: Student, sheet: ExamSheet) -> dict[str, bool | None]:
-    """Return whether the examinee was right, by id of the items that it was asked; None for a
+def sheet_outcomes(
+    student: Student,
+    sheet: ExamSheet,
+    known: Mapping[tuple[int, int, str], bool | None],
+    keys: Mapping[str, int],
+) -> dict[str, bool | None]:
+    """Return whether an examinee was right, by id of the items that it was asked; None for a
     failure.
+
+    Args:
+        known: see `records.answer_outcomes`.
+        keys: see `text_keys`.
     """
-    known = answer_outcomes(project)
-    keys = text_keys(project, [line.task.asked for line in sheet.lines])
     places = {
         line.task.question_id: (student.key, keys.get(line.task.asked, 0), line.context)
         for line in sheet.lines
@@ -414,7 +419,8 @@ def examinee_standing(
     """
     asked = list_tasks(project, query_id)
     whole = make_sheet(project, student, asked)
-    answers = sheet_outcomes(project, student, whole).values()
+    keys = text_keys(project, [task.asked for task in asked])
+    answers = sheet_outcomes(student, whole, answer_outcomes(project), keys).values()
     answered = [correct for correct in answers if correct is not None]
     return ExamProgress(
         len(asked),
@@ -466,41 +472,27 @@ class Responses:
 def examinee_responses(
     project: Project,
     students: Sequence[str] | None = None,
-    items: Sequence[str] | None = None,
     query_id: str | None = None,
     version: int | None = None,
 ) -> Responses:
-    """Return which items examinees got right.
+    """Return which active items examinees got right.
 
     Args:
         students: names of examinees; None for all.
-        items: ids of multiple-choice questions, including retired ones; None for the active ones.
         query_id: only items of this query; None for all.
         version: bank version; None for the newest.
 
     Raises:
-        InputError: an examinee, item or the version is unknown.
+        InputError: an examinee or the version is unknown.
     """
     chosen = find_students(project, students)
     version = check_version(project, version)
-    banked = [
-        question
+    columns = [
+        question.question_id
         for question in list_questions(project, version, query_id)
-        if question.kind == "choice"
+        if question.kind == "choice" and question.active
     ]
-    if items is None:
-        columns = [question.question_id for question in banked if question.active]
-    else:
-        columns = list(dict.fromkeys(items))
-        if unknown := [
-            name for name in columns if name not in {question.question_id for question in banked}
-        ]:
-            raise InputError(
-                "unknown-item",
-                f"Unknown item {first_few(unknown)}.",
-                "List the items with exam items list.",
-            )
-    asked = list_tasks(project, query_id, version, {*columns})
+    asked = list_tasks(project, query_id, version)
     keys = text_keys(project, [task.asked for task in asked])
     plain = dict(
         project.rows(
@@ -513,21 +505,16 @@ def examinee_responses(
     known = answer_outcomes(project)
     correct = np.full((len(chosen), len(columns)), np.nan)
     failed = np.zeros(correct.shape, dtype=np.bool_)
-
-    def put_verdict(row: int, name: str, verdict: bool | None) -> None:
-        correct[row, place[name]] = np.nan if verdict is None else float(verdict)
-        failed[row, place[name]] = verdict is None
-
     for row, student in enumerate(chosen):
+        outcomes = sheet_outcomes(student, make_sheet(project, student, asked), known, keys)
         if student.sat_elsewhere:
             # Imported answers may be about items whose words, key or choices are unknown, so they
             # are found by the question.
-            for name in columns:
-                if (answer_place := (student.key, plain[name], ELSEWHERE)) in known:
-                    put_verdict(row, name, known[answer_place])
-        for line in make_sheet(project, student, asked).lines:
-            if (answer_place := (student.key, keys.get(line.task.asked, 0), line.context)) in known:
-                put_verdict(row, line.task.question_id, known[answer_place])
+            places = {name: (student.key, plain[name], ELSEWHERE) for name in columns}
+            outcomes = {name: known[key] for name, key in places.items() if key in known} | outcomes
+        for name, correctly in outcomes.items():
+            correct[row, place[name]] = np.nan if correctly is None else float(correctly)
+            failed[row, place[name]] = correctly is None
     topics = {task.question_id: task.topic for task in asked}
     return Responses(chosen, columns, [topics.get(name) for name in columns], correct, failed)
 

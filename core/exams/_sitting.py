@@ -47,13 +47,14 @@ from ..records import (
     Student,
     add_answers,
     add_job,
+    answer_outcomes,
     find_students,
 )
 from ..sentences import split_sentences
 from ..store import Project, log_action
 from ..text import first_few, how_many, normalise_text
 from ..types import Grade
-from ._exam_items import Context, PosedItem, Task, list_tasks, make_sheet, sheet_outcomes
+from ._exam_items import Context, PosedItem, Task, list_tasks, make_sheet, sheet_outcomes, text_keys
 from ._examinee_setup import (
     READING_RULES,
     Plan,
@@ -348,8 +349,10 @@ def _missing_lines(
     """Return the questions for an examinee, and the number of items that cannot be asked without
     their context.
     """
-    whole = make_sheet(project, student, list_tasks(project, request.query_id, request.version))
-    known = sheet_outcomes(project, student, whole)
+    asked = list_tasks(project, request.query_id, request.version)
+    whole = make_sheet(project, student, asked)
+    keys = text_keys(project, [task.asked for task in asked])
+    known = sheet_outcomes(student, whole, answer_outcomes(project), keys)
     wanted = [
         line
         for line in whole.lines

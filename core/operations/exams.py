@@ -333,7 +333,7 @@ def exam_board(
     ] = None,
 ) -> Output:
     """Show the exam leaderboard: accuracy of each examinee, with intervals."""
-    answers = exams.examinee_responses(project, names or None, None, query_id, bank_version)
+    answers = exams.examinee_responses(project, names or None, query_id, bank_version)
     if best_of:
         return _grid_output(answers)
     if by:
