@@ -613,9 +613,7 @@ def _messages_length(messages: Messages) -> int:
 
 
 def _cut_text(text: str, length: int) -> str:
-    """Cut a text to at most the given length, at the end of a word."""
-    if length >= len(text):
-        return text
+    """Cut a text to at most the given length, which is below its own, at the end of a word."""
     kept = text[: max(length, 0)]
     if kept and not text[len(kept)].isspace() and len(words := kept.rsplit(None, 1)) == 2:
         kept = words[0]

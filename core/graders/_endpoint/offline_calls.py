@@ -83,12 +83,10 @@ def tokens_in_answer(content: bytes, estimate: Tokens) -> Tokens:
     """Return the tokens that an answer in JSON reports.
 
     Args:
+        content: valid JSON, as `formats.read_replies` returns it.
         estimate: used if the answer reports none.
     """
-    try:
-        body = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return estimate
+    body = orjson.loads(content)
     return reported_tokens(body.get("usage") if isinstance(body, dict) else None, estimate)
 
 

@@ -263,8 +263,6 @@ class Prompting:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of whole prompts as the model reads them."""
-        if not texts:
-            return []
         # A chat template writes the markers of beginning and end itself.
         encoded: list[list[int]] = self.tokenizer(
             list(texts), add_special_tokens=not self.chat, verbose=False
