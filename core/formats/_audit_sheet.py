@@ -71,16 +71,15 @@ def write_sheet(lines: Iterable[SheetLine], form: SheetForm) -> str:
 
 
 def _as_row(line: SheetLine) -> dict[str, Any]:
-    values = (
-        line.query_id,
-        line.query,
-        list(line.questions),
-        line.passage_id,
-        line.passage,
-        None,
-        "",
-    )
-    return dict(zip(HEADER, values, strict=True))
+    return {
+        "query_id": line.query_id,
+        "query": line.query,
+        "questions": list(line.questions),
+        "passage_id": line.passage_id,
+        "passage": line.passage,
+        "judgment": None,
+        "note": "",
+    }
 
 
 def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:

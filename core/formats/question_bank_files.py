@@ -129,9 +129,8 @@ def read_bank(source: Source, report: Report) -> BankFile:
         Queries (subtopics collected over lines) and questions in file order.
     """
     queries: dict[str, Query] = {}
-    first_lines: dict[str, int] = {}
     query_lines: dict[str, int] = {}
-    questions: list[Question] = []
+    questions: dict[str, tuple[Question, int]] = {}
     kept: list[KeptObject] = []
     prefix = CAR_PREFIX if is_tqa(peek_text(source, _LOOK) or "") else ""
     for number, query, asked in _stream_bank(source, report, kept):
@@ -139,14 +138,18 @@ def read_bank(source: Source, report: Report) -> BankFile:
             _collect_query(queries, query, source.name, number, report)
         for question in asked:
             query_lines.setdefault(question.query_id, number)
-            first = first_lines.setdefault(question.question_id, number)
-            if len(first_lines) > len(questions):
-                questions.append(question)
-            else:
-                reason = f"question id {question.question_id} is already on line {first}"
+            first, line = questions.setdefault(question.question_id, (question, number))
+            if first is not question:
+                reason = f"question id {question.question_id} is already on line {line}"
                 report.refuse(source.name, number, "duplicate-question", reason)
     report.require(questions, source.name, "questions")
-    return BankFile(list(queries.values()), questions, prefix, tuple(kept), query_lines)
+    return BankFile(
+        list(queries.values()),
+        [question for question, _ in questions.values()],
+        prefix,
+        tuple(kept),
+        query_lines,
+    )
 
 
 def write_bank(questions: Iterable[Question], out: TextIO) -> None:
