@@ -282,24 +282,29 @@ def fit_remarks(fitted: Fit) -> list[str]:
     """Return limits on the reliability of a fit: too few examinees or items, no convergence, values
     at bounds.
     """
-    sentences = []
     m, n = fitted.chances.shape
-    if m < FEWEST_STUDENTS:
-        sentences.append(
+    remarks = [
+        (
+            m < FEWEST_STUDENTS,
             f"Discrimination (d) is unreliable with {how_many(m, 'examinees')}. Use"
-            f" {FEWEST_STUDENTS} or more."
+            f" {FEWEST_STUDENTS} or more.",
+        ),
+        (
+            n < FEWEST,
+            f"Abilities are unreliable with {how_many(n, 'items')}. Use {FEWEST} or more.",
+        ),
+        (
+            not fitted.converged,
+            "The fit did not converge, so the numbers are approximate.",
+        ),
+    ]
+    named = {"part": "ability component"}
+    remarks += [
+        (
+            bool(flags.any()),
+            f"{flags.mean():.0%} of the {named.get(kind, kind)} values lie at a bound of the"
+            f" estimator {fitted.estimator}.",
         )
-    if n < FEWEST:
-        sentences.append(
-            f"Abilities are unreliable with {how_many(n, 'items')}. Use {FEWEST} or more."
-        )
-    if not fitted.converged:
-        sentences.append("The fit did not converge, so the numbers are approximate.")
-    for kind, flags in fitted.at_bound.items():
-        if flags.any():
-            of = "ability component" if kind == "part" else kind
-            sentences.append(
-                f"{flags.mean():.0%} of the {of} values lie at a bound of the estimator"
-                f" {fitted.estimator}."
-            )
-    return sentences
+        for kind, flags in fitted.at_bound.items()
+    ]
+    return [sentence for applies, sentence in remarks if applies]
