@@ -276,8 +276,6 @@ def _corrected_scores(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
     passage.
     """
     case, line = row.proposal.case, row.line
-    if case is None:
-        return []
     recall, reteval = corrected_verdicts(case, row.verdicts)
     corrections = []
     if reteval is not None and reteval != row.verdicts.reteval:

@@ -542,13 +542,13 @@ def _same_words(texts: Texts) -> str | None:
     return None
 
 
-def corrected_verdicts(case: AnswerCase, verdicts: Verdicts) -> tuple[Verdict, Verdict]:
+def corrected_verdicts(case: AnswerCase | None, verdicts: Verdicts) -> tuple[Verdict, Verdict]:
     """Return the verdicts of Recall and LLM-retEval, corrected by a confirmed case.
 
     In the cases A, B and C, Recall failed: its verdict becomes the verdict of LLM-retEval. In the
     cases D, E and F, LLM-retEval failed: its verdict becomes whether the answer is right. If this
     is unknown, the cases E (a right answer is missing among the draws) and F (a wrong comparison)
-    reverse the verdict. K changes nothing.
+    reverse the verdict. K, or no case, changes nothing.
 
     Returns:
         (recall, reteval).

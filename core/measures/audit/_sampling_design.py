@@ -171,34 +171,28 @@ def passage_importance(w: Array, aim: Aim = "scores") -> Array:
 
 
 def inclusion_chances(
-    size: Array, budget: float, floor: float = FLOOR, eligible: Flags | None = None
+    size: Array, budget: float, floor: float = FLOOR, eligible: Array | Flags | None = None
 ) -> Array:
     """Return inclusion probabilities ("chances") proportional to a size, with a floor and at most
     1.
 
     pi_i = min(1, max(floor budget / n, c size_i)) over the n eligible passages, with c such that
     the probabilities add up to the budget. The sum rises with c, so c is found by bisection. If the
-    budget covers all passages, each probability is 1.
+    budget covers all passages, each probability is 1. A passage that is eligible with a probability
+    counts with it in n and in the sum.
 
     Args:
         size: shape (N,), at least 0 and finite, in any unit: importance times expected spread.
         budget: expected number of draws, above 0.
         floor: minimum probability of an eligible passage, as a share of the uniform probability. It
             is above 0 and at most 1; 1 is the uniform design.
-        eligible: shape (N,), whether a passage can be drawn; None means all. Every passage with
-            weight that is not known yet must be eligible.
+        eligible: shape (N,), whether a passage can be drawn, or how probably; None means all. Every
+            passage with weight that is not known yet must be eligible.
 
     Returns:
         Shape (N,); 0 if not eligible.
     """
     still = np.ones(len(size)) if eligible is None else np.asarray(eligible, float)
-    return _solve_chances(np.asarray(size, float), budget, floor, still)
-
-
-def _solve_chances(size: Array, budget: float, floor: float, still: Array) -> Array:
-    """Return chances whose sum, weighted by `still`, is the budget; `still` is the probability of
-    being unjudged.
-    """
     solution = np.zeros(len(size))
     open_ = still > 0
     sizes, count = size[open_], still[open_]
@@ -241,13 +235,15 @@ def hash_items(prefix: str, items: Sequence[Item]) -> Iterator[int]:
         yield int.from_bytes(hashed.digest(), "big")
 
 
-def uniform_numbers(seed: str | int, batch: int, items: Sequence[Item]) -> Array:
-    """Return a number in [0, 1) for each passage that depends only on seed, batch and the passage's
-    ids.
+def draw_sample(chance: Array, seed: str | int, batch: int, items: Sequence[Item]) -> Flags:
+    """Return which passages are drawn: those whose number is below their chance (Poisson sampling).
 
-    The number is the first 53 bits of the hash of seed, batch, query id and passage id.
+    The number of a passage, in [0, 1), is the first 53 bits of the hash of seed, batch, query id
+    and passage id. It depends on nothing else.
 
     Args:
+        chance: shape (N,), from `inclusion_chances`; passages with 1 are always drawn, and with 0
+            never.
         seed: the seed stored with the design.
         batch: number of the batch, from 1.
         items: N passages.
@@ -256,21 +252,7 @@ def uniform_numbers(seed: str | int, batch: int, items: Sequence[Item]) -> Array
         Shape (N,).
     """
     hashes = hash_items(f"{seed}\x1f{batch}\x1f", items)
-    return np.array([(number >> 11) * 2.0**-53 for number in hashes], dtype=np.float64)
-
-
-def draw_sample(chance: Array, seed: str | int, batch: int, items: Sequence[Item]) -> Flags:
-    """Return which passages are drawn: those whose number is below their chance (Poisson sampling).
-
-    Args:
-        chance: shape (N,), from `inclusion_chances`; passages with 1 are always drawn, and with 0
-            never.
-        seed, batch, items: see `uniform_numbers`.
-
-    Returns:
-        Shape (N,).
-    """
-    return uniform_numbers(seed, batch, items) < chance
+    return np.array([(number >> 11) * 2.0**-53 for number in hashes], np.float64) < chance
 
 
 def planned_chances(
@@ -295,7 +277,7 @@ def planned_chances(
     still = np.where(done, 0.0, 1.0)
     rows = []
     for budget in budgets:
-        row = np.where(done, 1.0, _solve_chances(size, budget, floor, still))
+        row = np.where(done, 1.0, inclusion_chances(size, budget, floor, still))
         rows.append(row)
         still = still * (1 - row)
     return np.array(rows)
