@@ -550,7 +550,16 @@ def compare_answers(
         ready.model, {"judge": ready.judge} | kept, len(wanted), COMPARISONS, ready.back_end, caps
     )
 
-    def prepare_calls(cursor: Cursor) -> Callable[[Control], Iterator[list[Comparison]]]:
+    options = (
+        ("Yes", "No") if ready.judge == "llm" else tuple(map(str, range(ready.prompt.top + 1)))
+    )
+    form: Literal["yes-no", "rating"] = "yes-no" if ready.judge == "llm" else "rating"
+    calls = [
+        Call(ready.prompt, _prompt_values(pair), form, ready.fence, options, TOKENS)
+        for pair in wanted
+    ]
+
+    def find_places(cursor: Cursor) -> list[tuple[int, int, tuple[int, ...]]]:
         questions = {
             text: question_text_key(cursor, text)
             for text in {question for question, _, _ in wanted}
@@ -558,24 +567,16 @@ def compare_answers(
         texts = answer_text_keys(
             cursor, [text for _, answer, refs in wanted for text in (answer, *refs)]
         )
-        places = [
+        return [
             (questions[question], texts[answer], tuple(sorted(texts[ref] for ref in refs)))
             for question, answer, refs in wanted
         ]
-        options = (
-            ("Yes", "No") if ready.judge == "llm" else tuple(map(str, range(ready.prompt.top + 1)))
-        )
-        form: Literal["yes-no", "rating"] = "yes-no" if ready.judge == "llm" else "rating"
-        calls = [
-            Call(ready.prompt, _prompt_values(pair), form, ready.fence, options, TOKENS)
-            for pair in wanted
-        ]
 
-        def read_batches(control: Control) -> Iterator[list[Comparison]]:
-            for batch in stream_completions(ready.back_end, calls, control):
-                yield [_read_comparison(places[i], calls[i], completion) for i, completion in batch]
-
-        return read_batches
+    def read_batches(
+        places: Sequence[tuple[int, int, tuple[int, ...]]], control: Control
+    ) -> Iterator[list[Comparison]]:
+        for batch in stream_completions(ready.back_end, calls, control):
+            yield [_read_comparison(places[i], calls[i], completion) for i, completion in batch]
 
     return run_job(
         project,
@@ -583,8 +584,9 @@ def compare_answers(
         author,
         report,
         control or Control(),
-        prepare_calls,
-        lambda cursor, key, some, job: add_comparisons(cursor, key, some, job),
+        find_places,
+        read_batches,
+        add_comparisons,
         failed=lambda comparison: comparison.rating is None,
     )
 

@@ -350,6 +350,7 @@ def describe_new_run(name: str, queries: int) -> str:
     return f"Run {name}: passages for {how_many(queries, 'queries')}."
 
 
+Begun = TypeVar("Begun")
 Result = TypeVar("Result")
 
 
@@ -380,7 +381,8 @@ def run_job(
     author: str,
     report: Watch,
     control: Control,
-    batches: Callable[[Cursor], Callable[[Control], Iterable[Sequence[Result]]]],
+    begin: Callable[[Cursor], Begun],
+    stream: Callable[[Begun, Control], Iterable[Sequence[Result]]],
     write: Callable[[Cursor, int, Sequence[Result], int], object],
     failed: Callable[[Result], bool],
 ) -> Progress:
@@ -388,8 +390,8 @@ def run_job(
 
     Args:
         report: called after every commit.
-        batches: called in the transaction in which the job begins; returns a function that yields
-            the results.
+        begin: called in the transaction in which the job begins; `stream` gets its result.
+        stream: yields the results in batches.
         write: called in a transaction with the key of the model, results, and the key of the job.
         failed: whether a result is unusable.
 
@@ -404,7 +406,7 @@ def run_job(
     control.renew(job_control(project, work.model.model, work.back_end, work.caps))
     with project.transaction() as cursor:
         key = put_answer_model(cursor, "judge" if compares else "generator", work.model, author)
-        come = batches(cursor)
+        begun = begin(cursor)
         job = add_job(
             cursor, "comparing" if compares else "generating", key, work.asked, work.total, author
         )
@@ -421,7 +423,7 @@ def run_job(
     )
     return run_recorded_job(
         writer,
-        lambda: come(control),
+        lambda: stream(begun, control),
         "Start again",
         "to continue",
         "The model",

@@ -6,7 +6,7 @@ requested, each context once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -63,7 +63,7 @@ from ..records import (
     generated_of,
 )
 from ..sentences import split_sentences
-from ..store import Cursor, Project
+from ..store import Project
 from ..text import how_many
 from ._answer_contexts import (
     ANSWERS,
@@ -665,22 +665,18 @@ def generate_answers(
     kept = {name: value for name, value in asked.items() if value not in (None, "", False)}
     back_end = ready.back_end() if ready.needs_model else None
     work = AnswerJob(ready.model, kept, len(plan.to_ask), ANSWERS, back_end, caps)
-
-    def prepare_batches(cursor: Cursor) -> Callable[[Control], Iterator[list[Generated]]]:
-        keys = {
-            text: question_text_key(cursor, text)
-            for text in {line.query.text for line in plan.to_ask}
-        }
-        return lambda control: _with_joined(project, ready, plan.to_ask, keys, control)
-
     return run_job(
         project,
         work,
         author,
         report,
         control or Control(),
-        prepare_batches,
-        lambda cursor, key, some, job: add_generated(cursor, key, some, job),
+        lambda cursor: {
+            text: question_text_key(cursor, text)
+            for text in {line.query.text for line in plan.to_ask}
+        },
+        lambda keys, control: _with_joined(project, ready, plan.to_ask, keys, control),
+        add_generated,
         failed=lambda one: one.text is None,
     )
 
