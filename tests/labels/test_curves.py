@@ -22,7 +22,7 @@ from tests.made.refusals import refusal
 WEIGHTS = {"A?": 2.0, "B?": 1.0, "C?": 0.5, "avoid": -1.5, "off": 0.0}
 
 
-def _filled(project: Project, seed: int) -> tuple[dict[tuple[str, str], int | None], dict[str, dict[str, list[str]]]]:
+def _fill(project: Project, seed: int) -> None:
     """Fill two queries with weighted and avoided questions, failed and ungraded pairs, and a run that skips one."""
     dice = random.Random(seed)
     bank = [
@@ -42,14 +42,13 @@ def _filled(project: Project, seed: int) -> tuple[dict[tuple[str, str], int | No
         if question.text and dice.random() < 0.8
     }
     fill(project, bank, ratings, runs)
-    return ratings, runs
 
 
 @pytest.fixture(scope="module", params=range(3))
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A read-only project."""
     made = new_project(tmp_path_factory.mktemp("curves") / "drawn.duckdb")
-    _filled(made, request.param)
+    _fill(made, request.param)
     yield made
     made.close()
 
@@ -67,7 +66,7 @@ def test_each_point_equals_leaderboard_score_at_that_cutoff(drawn: Project, poli
 
 
 def test_curves_cover_requested_runs_to_a_depth(project: Project) -> None:
-    _filled(project, 1)
+    _fill(project, 1)
     found = cover_curves(project, max_k=3, runs=["other", "full"])
     assert [curve.run for curve in found.curves] == ["other", "full"]
     assert all(len(curve.scores) == len(curve.std_errors) == 3 for curve in found.curves)

@@ -99,12 +99,6 @@ graded = read_project(fill_graded)
 own = filled_project(fill_graded)
 
 
-def test_label_needs_a_usable_grade_and_may_be_partial(graded):
-    table = list_labels(graded, basis(graded, Policy())).set_index("passage_id")
-    assert pd.isna(table.loc["p9", "label"])
-    assert (table.loc["p1", "label"], table.loc["p1", "usable"], table.loc["p1", "needed"]) == (5, 1, 2)
-
-
 def test_skipped_query_scores_zero_unless_ignored(own):
     zero = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3), with_ungraded=True)
     ignored = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3, skipped="ignore"), with_ungraded=True)
@@ -171,25 +165,18 @@ def test_unknown_names_are_refused(own):
         leaderboard(own, "EXAM-Cover", "judgments")
 
 
-def test_override_counts_as_answer_from_4_for_binary_grader(project: Project) -> None:
-    spec = GraderSpec("qa", "answer", "none", max_rating=1)
-    bank = [Question("q1/a", "q1", "A?")]
-    fill(project, bank, {("A?", "p1"): 0, ("A?", "p2"): 0}, {"s": {"q1": ["p1"]}, "t": {"q1": ["p2"]}}, spec)
-    add_override(project, "q1/a", "p1", 2, "mentions it, no more", "ann")
-    add_override(project, "q1/a", "p2", 4, "it says so", "ann")
-    assert leaderboard(project, "EXAM-Cover@1").scores == {"s": 0.0, "t": 1.0}
-    assert list_labels(project, basis(project, Policy()))["label"].tolist() == [0, 1]
-
-
 @pytest.mark.parametrize(
     ("top", "expected"), [(5, [0, 1, 2, 3, 4, 5]), (3, [0, 0, 1, 2, 3, 3]), (1, [0, 0, 0, 0, 1, 1])]
 )
 def test_override_is_mapped_to_shorter_scale(project: Project, top: int, expected: list[int]) -> None:
     spec = GraderSpec("short", "self-rating", "none", max_rating=top)
     passages = [f"p{rating}" for rating in range(6)]
-    fill(project, [Question("q1/a", "q1", "A?")], {("A?", p): 0 for p in passages}, {"s": {"q1": passages}}, spec)
+    runs = {passage: {"q1": [passage]} for passage in passages}
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", p): 0 for p in passages}, runs, spec)
     for rating, passage in enumerate(passages):
         add_override(project, "q1/a", passage, rating, "read", "ann")
+    # An override of 4 or 5 counts as an answer on every scale.
+    assert leaderboard(project, "EXAM-Cover@1").scores == {p: float(at >= 4) for at, p in enumerate(passages)}
     assert (
         list_labels(project, basis(project, Policy()))["label"].tolist()
         == expected

@@ -13,9 +13,8 @@ from exam_workbench.formats import Source
 from exam_workbench.grading import make_plan
 from exam_workbench.labels import Policy, basis, leaderboard, leaderboard_per
 from exam_workbench.labels._leaderboard_variants import coverage_by_topic, mean_over_subtopics, topic_labels
-from exam_workbench.records import add_passages, refresh_pool, write_runs
 from exam_workbench.store import Project
-from exam_workbench.types import Passage, Question, Ranked
+from exam_workbench.types import Question
 from tests.made.projects import SPEC, fill, grade, judge, read_project
 from tests.made.refusals import refusal
 
@@ -146,7 +145,7 @@ def test_car_coverage_by_subtopic_matches_plain_sums(project: Project, shared_da
     runs = {run: {query: [f"{query}:{dice.randrange(12)}:{i}" for i in range(3)] for query in queries} for run in names}
     for query in queries[:20]:
         del runs["partial"][query]
-    _put_runs(project, runs)
+    fill(project, [], {}, runs)
     best: dict[tuple[str, str, str], dict[int, int]] = defaultdict(dict)
     ratings = {}
     for query, _, _, text in rows:
@@ -178,15 +177,3 @@ def test_car_coverage_by_subtopic_matches_plain_sums(project: Project, shared_da
             [value for topic, value in expected[run].items() if topic.startswith(f"{query}/")] for query in queries
         ]
         assert score == pytest.approx(sum(sum(v) / len(v) for v in of_query if v) / len(queries))
-
-
-def _put_runs(project: Project, runs: dict[str, dict[str, list[str]]]) -> None:
-    rankings = {
-        run: [Ranked(q, p, rank, -float(rank)) for q, passages in by_query.items() for rank, p in enumerate(passages)]
-        for run, by_query in runs.items()
-    }
-    with project.transaction() as cursor:
-        passages = {ranked.passage_id for ranking in rankings.values() for ranked in ranking}
-        add_passages(cursor, [Passage(p, f"text of {p}") for p in sorted(passages)])
-        write_runs(cursor, rankings, [(run, run, "test.run") for run in runs])
-        refresh_pool(cursor)
