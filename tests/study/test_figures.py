@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 import pytest
 from scipy import stats
@@ -33,6 +34,7 @@ from pages.parts.boards.leaderboard_table import QUERIES_KEY
 from tests.made.projects import commit, fill, filled_project, grade, judge, read_project
 from tests.made.refusals import mentions, refusal
 from tests.made.screens import Screen, as_text, served, visit
+from tests.made.shell import exam_on
 
 __all__ = ["served"]
 
@@ -193,6 +195,18 @@ class TestQueriesOfTwoSystems:
             query_points(small, board, "good", board, "nobody")
         with refusal("no-scores-by-query"):
             query_points(small, board, "good", board_of({"good": 1}), "good")
+
+
+def test_command_prints_significance(own: Project) -> None:
+    expected = compare_systems(leaderboard(own, "nDCG@10"), "poor", "randomisation")
+    best = leaderboard(own, "nDCG@10").systems[0].run
+    printed = partial(exam_on, own, "significance", "--measure", "nDCG@10")
+    found = printed("--test", "randomisation", "--baseline", "poor", "--json")
+    assert (found["measure"], found["test"], found["baseline"]) == ("nDCG@10", "randomisation", "poor")
+    assert found["systems"] == [row.as_dict() for row in expected]
+    lines = printed().splitlines()
+    assert lines[0].startswith("nDCG@10 ") and f" {best}," in lines[0]
+    assert len(lines) == 2 + 2
 
 
 class TestLeaderboardViews:

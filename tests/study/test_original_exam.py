@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
-import json
 import re
 import shlex
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from click.testing import CliRunner
 
-from exam_workbench.cli import cli
 from exam_workbench.measures import correlate_scores
+from tests.made.shell import Run, printed
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "background" / "original-exam.md"
 TABLES = ROOT / "bench" / "results" / "2026-11-original-exam.md"
 FOLDER = ROOT / "docs" / "original-exam"
-MEASURES = ("EXAM", "n-EXAM", "Prec@R", "MAP", "nDCG20", "ROUGE")
 
 
 @pytest.fixture(scope="module")
@@ -33,57 +29,16 @@ def compare() -> ModuleType:
     return module
 
 
-@pytest.fixture
-def in_a_new_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run `exam` at the root of the repository, on a project of the test."""
+def test_page_commands_print_the_shown_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Run) -> None:
+    """The commands import table 4 and print the published correlations of n-EXAM and ROUGE."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("EXAM_PROJECT", str(tmp_path / "original-exam.duckdb"))
-
-
-def exam(*arguments: str) -> str:
-    """Return the output of a command."""
-    result = CliRunner().invoke(cli, list(arguments))
-    assert result.exception is None, result.exception
-    return result.stdout
-
-
-def column(name: str) -> dict[str, float]:
-    with (FOLDER / "table4.tsv").open(encoding="utf-8", newline="") as file:
-        return {row["run"]: float(row[name]) for row in csv.DictReader(file, delimiter="\t")}
-
-
-@pytest.mark.usefixtures("in_a_new_project")
-class TestCommands:
-    def test_table_4_imports_as_six_leaderboards_of_sixteen_systems(self) -> None:
-        exam("init")
-        exam("import", "leaderboard", "docs/original-exam/table4.tsv")
-        for name in MEASURES:
-            board = json.loads(exam("leaderboard", "--source", f"table4 {name}", "--json"))
-            assert board["measure"] == name
-            assert {system["run"]: system["score"] for system in board["systems"]} == column(name)
-            assert len(board["systems"]) == 16
-        assert json.loads(exam("status", "--json"))["imported leaderboards"] == len(MEASURES)
-
-    def test_n_exam_correlates_as_published_but_rouge_does_not(self) -> None:
-        exam("init")
-        exam("import", "leaderboard", "docs/original-exam/table4.tsv")
-        official = [option for name in ("Prec@R", "MAP", "nDCG20") for option in ("--against", f"table4 {name}")]
-        rows = [option for name in ("n-EXAM", "ROUGE") for option in ("--row", f"table4 {name}")]
-        table = json.loads(exam("meta", *rows, *official, "--ties", "random", "--repeats", "1000", "--json"))
-        assert [one["title"] for one in table["columns"]] == ["Prec@R", "MAP", "nDCG20"]
-        ours, rouge = (row["cells"] for row in table["rows"])
-        assert [cell["spearman"] for cell in ours] == pytest.approx([0.74, 0.75, 0.74], abs=0.01)
-        # The paper prints .56 for Prec@R and .57 for nDCG20; both are within .01 of .567.
-        assert [cell["kendall"] for cell in ours] == pytest.approx([0.57, 0.57, 0.56], abs=0.01)
-        assert [cell["kendall"] for cell in ours] == pytest.approx([0.56, 0.57, 0.57], abs=0.01)
-        assert all(abs(cell[name]) < 0.1 for cell in rouge for name in ("spearman", "kendall"))
-
-    def test_page_commands_print_the_shown_output(self) -> None:
-        (commands,) = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-        (shown,) = re.findall(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-        lines = [shlex.split(line) for line in commands.replace("\\\n", " ").splitlines()]
-        printed = [exam(*words[1:]) for words in lines if words[0] == "exam"]
-        assert printed[-1] == shown
+    (block,) = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    (shown,) = re.findall(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    lines = [shlex.split(line) for line in block.replace("\\\n", " ").splitlines()]
+    told = [commands(*words[1:]) for words in lines if words[0] == "exam"]
+    assert told[-1][:2] == (0, shown)
+    assert printed(commands("status", "--json"))["imported leaderboards"] == 6
 
 
 def test_rouge_correlates_with_exam_as_published_by_ranks(compare: ModuleType) -> None:
