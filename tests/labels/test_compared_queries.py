@@ -26,7 +26,6 @@ from exam_workbench.labels import (
     leaderboard,
     leaderboard_per,
     official_board,
-    order_systems,
 )
 from exam_workbench.labels._official_comparison import board_over
 from exam_workbench.measures import bootstrap_samples, correlate_scores
@@ -50,6 +49,7 @@ from exam_workbench.types import Question
 from pages.parts.home import panels
 from tests.made.projects import commit, fill, filled_project, grade, judge, made_project, read_project
 from tests.made.refusals import mentions
+from tests.study.test_significance import board_of
 
 QUERIES = [f"q{i}" for i in range(6)]
 PASSAGES = [f"p{i}" for i in range(8)]
@@ -224,8 +224,7 @@ def board(queries: list[str], seed: int, source: str = "exam") -> Leaderboard:
         run: {q: float(np.random.default_rng([seed, i, int(q[1:])]).random()) for q in queries}
         for i, run in enumerate(SYSTEMS)
     }
-    systems = order_systems(per_query, queries, Policy())
-    return Leaderboard("nDCG@10", source, Policy(), systems, per_query, queries)
+    return replace(board_of(per_query, queries=queries), source=source)
 
 
 def names(first: int, last: int) -> list[str]:
@@ -389,12 +388,6 @@ def test_measure_needs_no_pairs_below_its_cutoff(sparse: Project) -> None:
 
 
 TWELVE = [f"q{i:02}" for i in range(12)]
-
-
-def board_of(per_query: dict[str, dict[str, float]], policy: Policy | None = None) -> Leaderboard:
-    policy = policy or Policy()
-    queries = sorted({query for scores in per_query.values() for query in scores})
-    return Leaderboard("nDCG@10", "exam", policy, order_systems(per_query, queries, policy), per_query, queries)
 
 
 def imported(scores: dict[str, float]) -> Leaderboard:

@@ -125,6 +125,8 @@ def test_list_shows_effect_at_policy_bank_version(project: Project) -> None:
     add_override(project, "q1/a", "p2", 4, "yes", "ann")
     said = {one.passage_id: (without, now) for one, without, now in override_labels(project, Policy(bank_version=1))}
     assert said == {"p1": (5, 0), "p2": (0, 0)}
+    alone = override_labels(project, Policy(bank_version=1, overrides=False))
+    assert [(one.passage_id, *found) for one, *found in alone] == [("p2", 0, 0), ("p1", 5, 5)]
     assert {one.passage_id: one.stale for one in find_overrides(project, version=1)} == {"p1": False, "p2": True}
 
 

@@ -32,7 +32,6 @@ from exam_workbench.review import (
     label_with,
     my_work,
     next_turn,
-    override_labels,
     ratings_effect,
     read_passage,
     search_passages,
@@ -301,15 +300,6 @@ class TestOverriding:
         foretold = ratings_effect(project, "nDCG@10", Policy(), "p1", {"q1/a": (5, 0)})
         add_override(project, "q1/a", "p1", 0, "no", "ann")
         assert foretold.after.per_query == leaderboard(project, "nDCG@10", with_ungraded=True).per_query
-
-    def test_list_shows_label_without_and_with_each_override(self, graded: Project) -> None:
-        add_override(graded, "q1/a", "p1", 0, "no", "ann")
-        add_override(graded, "q1/b", "p2", 3, "partly", "bob")
-        assert [(one.author, *labels) for one, *labels in override_labels(graded, Policy())] == [
-            ("bob", 1, 3),
-            ("ann", 5, 2),
-        ]
-        assert [labels for _, *labels in override_labels(graded, Policy(overrides=False))] == [[1, 1], [5, 5]]
 
 
 class TestMarking:
