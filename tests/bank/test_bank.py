@@ -207,7 +207,7 @@ def test_every_version_matches_a_plain_model(made: list[list[Question]]):
         project.close()
 
 
-def test_drafts_keep_their_order_and_are_discarded_singly(banked: Project):
+def test_drafts_keep_their_order_until_discarded_or_saved(banked: Project):
     before = banked.version(cache.SCORES)
     put_draft(banked, "bob", replace(A, weight=7.0))
     added = replace(new_question("q1"), text="Something new?")
@@ -222,17 +222,11 @@ def test_drafts_keep_their_order_and_are_discarded_singly(banked: Project):
     assert drafted_bank(banked, "bob", "q1") == [A, B]
     with refusal("unknown-query", "q9"):
         put_draft(banked, "ann", new_question("q9"))
-    assert banked.version(cache.SCORES) == before, "drafts change no score"
-
-
-def test_saving_drafts_makes_one_version_and_clears_them(banked: Project):
-    put_draft(banked, "ann", replace(A, weight=2.0))
-    put_draft(banked, "ann", replace(C, active=False))
-    put_draft(banked, "ann", replace(new_question("q1"), text="Something new?"))
     put_draft(banked, "bob", replace(B, weight=7.0))
-    assert save_drafts(banked, "ann", "three changes") == 2
+    assert banked.version(cache.SCORES) == before, "drafts change no score"
+    assert save_drafts(banked, "ann", "two changes") == 2
     newest = bank.list_versions(banked)[0]
-    assert (newest.note, newest.author, newest.changed) == ("three changes", "ann", 3)
+    assert (newest.note, newest.author, newest.changed) == ("two changes", "ann", 2)
     assert [q.text for q in bank.list_questions(banked)] == [A.text, B.text, "Something new?", C.text]
     assert list_drafts(banked, "ann") == {}
     assert list(list_drafts(banked, "bob")) == ["q1/b"]

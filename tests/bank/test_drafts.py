@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from dataclasses import asdict, replace
 from itertools import count
@@ -13,7 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.bank import editing
-from exam_workbench.store import Project, create_project, migrations, open_project
+from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import examples, fill, filled_project, module_project, new_project
 from tests.made.refusals import refusal
@@ -263,41 +262,6 @@ def test_edits_hold_all_questions_except_empty_new_ones(banked: Project):
     bank.put_drafts(banked, "ann", [replace(B, weight=2.0), bank.new_question("q1", "  ")])
     assert bank.drafted_edits(banked, "ann") == {"q1": [A, replace(B, weight=2.0)]}
     assert bank.drafted_edits(banked, "bob") == {}
-
-
-def test_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    path = tmp_path / "old.duckdb"
-    with monkeypatch.context() as old_program:
-        old_program.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
-        project = create_project(path)
-        content = json.dumps(asdict(replace(A, text="Old draft?", choices=("x", "y"))))
-        with project.transaction() as cursor:
-            cursor.execute("INSERT INTO queries VALUES (1, 'q1', 'query q1', NULL)")
-            cursor.execute("INSERT INTO bank_versions VALUES (1, 'made long ago', 'ann', now()::TIMESTAMP)")
-            for key, question in ((10, A), (20, B)):
-                cursor.execute("INSERT INTO question_texts VALUES (?, ?, NULL)", [key, question.text])
-                cursor.execute("INSERT INTO questions VALUES (?, ?, 1)", [key, question.question_id])
-                cursor.execute(
-                    "INSERT INTO question_revisions VALUES (?, ?, 1, ?, ?, ?, ?, NULL, NULL, '[]', NULL, ?, NULL)",
-                    [key, key, key, question.kind, question.weight, question.active, key],
-                )
-            cursor.execute("SELECT nextval('keys') FROM range(100)").fetchall()
-            cursor.execute(
-                "INSERT INTO drafts SELECT 'ann', 'q1/a', query_key, 1, ?, now()::TIMESTAMP FROM queries"
-                " WHERE query_id = 'q1'",
-                [content],
-            )
-        project.close()
-    project = open_project(path)
-    kept = {"q1/a": replace(A, text="Old draft?", choices=("x", "y"))}
-    assert path.with_name("old.duckdb.before-0002_draft_steps").exists()
-    assert (mine(project), bank.count_steps(project, "ann")) == (kept, (0, 0))
-    assert not bank.undo_step(project, "ann")
-    bank.change_draft(project, "ann", A, "weight", 2.0)
-    bank.undo_step(project, "ann")
-    assert mine(project) == kept
-    assert bank.save_drafts(project, "ann", "at last") == 2
-    assert bank.list_questions(project, query_id="q1") == [*kept.values(), B]
 
 
 def test_reweighting_keeps_another_authors_move(project: Project) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import ast
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import duckdb
 import pytest
 
 import exam_workbench
-from exam_workbench import cli
+from exam_workbench import bank, cli
 from exam_workbench.errors import InputError, ProjectError
 from exam_workbench.exchange import check_project
 from exam_workbench.records import peek_members
 from exam_workbench.store import Project, create_project, database_connection, migrations, open_project, restore_backup
 from exam_workbench.store._backups import verify_backup
+from exam_workbench.types import Question
 from tests.made.engine_failure import break_database
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import SPEC, commit, file_of, made_project
@@ -224,14 +226,23 @@ def test_project_of_first_release_is_fully_upgraded(tmp_path: Path, monkeypatch:
             old.execute(f"INSERT INTO {table} VALUES {rows}")
     project = open_project(path)
     assert not any(check_project(project).values())
+    # The draft cannot be undone, because the first release had no undo.
+    (draft,) = bank.list_drafts(project, "ann").values()
+    assert draft.question == DRAFTED and not bank.undo_step(project, "ann")
+    bank.change_draft(project, "ann", DRAFTED, "weight", 2.0)
+    assert bank.undo_step(project, "ann") and bank.list_drafts(project, "ann")["q1/1"].question == DRAFTED
     project.close()
     assert cli.run_command(["leaderboard", "--project", str(path), "--measure", "nDCG@2"]) == 0
     assert cli.run_command(["export", "qrels", "--project", str(path), "-o", str(tmp_path / "early.qrels")]) == 0
     assert (tmp_path / "early.qrels").read_text().split() == ["q1", "0", "p1", "4", "q1", "0", "p2", "0"]
     with duckdb.connect(tmp_path / "early.duckdb.before-0002_draft_steps", read_only=True) as kept:
         assert kept.execute("SELECT rating FROM grades ORDER BY 1").fetchall() == [(0,), (4,)]
+    project = open_project(path)
+    assert bank.save_drafts(project, "ann", "at last") == 2 and bank.list_questions(project) == [DRAFTED]
+    project.close()
 
 
+DRAFTED = Question("q1/1", "q1", "Old draft?", choices=("x", "y"))
 EARLY = {
     "queries": "(1, 'q1', 'a query', NULL)",
     "passage_texts": "(2, 'one text'), (3, 'another text')",
@@ -247,5 +258,6 @@ EARLY = {
     f" '{json.dumps(SPEC.kinds)}', 5)",
     "grades": "(11, 8, 2, 4, false, NULL, NULL, NULL, 12), (11, 8, 3, 0, false, NULL, NULL, NULL, 12)",
     "jobs": "(12, 11, '{}', 'done', 2, 2, 0, '', 'ann', TIMESTAMP '2024-01-01', TIMESTAMP '2024-01-01')",
+    "drafts": f"('ann', 'q1/1', 1, 1, '{json.dumps(asdict(DRAFTED))}', TIMESTAMP '2024-01-01')",
     "activity": "(13, TIMESTAMP '2024-01-01', 'ann', 'save bank', '{\"version\": 1}')",
 }
