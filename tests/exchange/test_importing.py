@@ -39,9 +39,9 @@ from exam_workbench.records import (
     source_judgments,
 )
 from exam_workbench.store import Project
-from exam_workbench.types import Question, Ranked
+from exam_workbench.types import Query, Question, Ranked
 from tests.formats.test_formats import ids, scores, source_of, words
-from tests.made.projects import examples, fill, filled_project, grade, new_project
+from tests.made.projects import commit, examples, fill, filled_project, grade, new_project
 from tests.made.refusals import coded, mentions, refusal
 from tests.made.shell import ShellOn, printed
 
@@ -607,9 +607,7 @@ def test_imported_labels_can_be_audited(shell_on: ShellOn) -> None:
 def take_runs(project: Project, *sources: Source) -> tuple[Problem, ...]:
     """Import runs and their queries, and return the notes."""
     queries = {line.query_id for source in sources for line in read_run_lines(source, Report())}
-    names = "".join(f"{query}\tquery {query}\n" for query in sorted(queries))
-    if names:
-        exchange.import_files(project, "queries", [source_of(names, "queries.tsv")], "tester")
+    commit(project, collection.add_queries, [Query(query, query) for query in sorted(queries)], replace=True)
     return exchange.import_files(project, "runs", list(sources), "tester", exchange.Options(replace=True)).notes
 
 
