@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from datetime import date
 
 import pytest
@@ -110,14 +111,9 @@ def seen(project: Project) -> str:
         read_passage(project, Policy(), "q1", "p1"),
         between_people(project),
         search_passages(project, Policy(), Filters(source="assessor: bob", judgment=3), 9).total,
-        [(source, value) for _, source, value in exporting_rows(project)],
+        gzip.decompress(exporting.graded_file(project)),
     ]
     return repr(found)
-
-
-def exporting_rows(project: Project) -> list[tuple[str, str, int]]:
-    graded = exporting.graded_file(project)
-    return [("graded", SECRET, 1)] if SECRET in str(graded) else []
 
 
 @pytest.mark.parametrize("name", ["ann", "cat"])
