@@ -19,7 +19,6 @@ from exam_workbench.labels import (
     Policy,
     add_override,
     basis,
-    basis as find_basis,
     coverage_scores,
     covered_sql,
     find_overrides,
@@ -237,7 +236,7 @@ def told(project: Project) -> list[object]:
         for measure in MEASURES:
             board = leaderboard(project, measure, policy=policy)
             found.append((board.as_dict(), board.per_query, [*board.per_query["one"]], board.query_ids))
-        found.append(label_qrels(project, find_basis(project, policy)))
+        found.append(label_qrels(project, basis(project, policy)))
     before, after = Policy(min_rating=3, overrides=False), Policy(min_rating=3)
     found.append(state_changes(project, before, after, "AP", "assessors"))
     found.append(meta_table(project, choose_rows(project, min_ratings=(2, 4)), ["assessors"]).as_dict())

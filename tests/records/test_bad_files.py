@@ -367,8 +367,6 @@ WRONG = [
     ("values", "UPDATE grades SET rating = 6", "grades", "rating-off-scale"),
     ("uniqueness", "INSERT INTO grades FROM grades", "grades",
      "repeated-grader-key-question-text-key-passage-text-key"),
-    ("uniqueness", "INSERT INTO passages FROM passages", "passages", "repeated-passage-id"),
-    ("uniqueness", "UPDATE questions SET question_id = 'same'", "questions", "repeated-question-id"),
     ("references", "UPDATE overrides SET passage_key = 7777", "overrides", "unknown-passage-key"),
     ("orphans", "DELETE FROM question_revisions WHERE question_key = (SELECT max(question_key) FROM questions)",
      "questions", "no-revision"),
