@@ -1,10 +1,8 @@
-"""Assignment of audit passages to assessors, in the app or on sheets: exclusive, recoverable and logged."""
+"""Assignment of audit passages to assessors, in the app or on sheets: exclusive and logged."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -42,7 +40,7 @@ from exam_workbench.records import (
     source_judgments,
     write_board,
 )
-from exam_workbench.store import Project, open_project
+from exam_workbench.store import Project
 from exam_workbench.types import Board, BoardRow
 from tests.made.audits import deal, fill_audited, next_card, truth
 from tests.made.projects import commit, filled_project, judge as whole_judgments
@@ -115,30 +113,6 @@ def test_concurrent_assessors_get_different_passages(drawn: Project) -> None:
     judged = [one[:3] for one in done]
     batch = list_batches(drawn, audit)[0]
     assert len(judged) == len(set(judged)) == batch.judged + batch.judged_twice and batch.judged == batch.drawn
-
-
-JUDGE_AND_DIE = """
-import os, sys
-from pathlib import Path
-from exam_workbench.audit import deal_ahead, find_audit, judge_drawn
-from exam_workbench.store import open_project
-
-project = open_project(Path(sys.argv[1]))
-audit = find_audit(project)
-found = deal_ahead(project, audit, "ann", 1)[0]
-judge_drawn(project, audit, found.query.query_id, found.cards[0].passage_id, 2, "ann")
-os._exit(9)
-"""
-
-
-def test_killed_process_loses_no_judgment(drawn: Project) -> None:
-    audit, path = find_audit(drawn), drawn.path
-    drawn.close()
-    assert subprocess.run([sys.executable, "-c", JUDGE_AND_DIE, str(path)], check=False).returncode == 9
-    again = open_project(path)
-    found = hand(again, audit, "ann")
-    assert list_batches(again, audit)[0].judged == 1
-    assert found is not None and [card.value for card in found.cards if card.is_settled] == [2]
 
 
 def test_assessors_judge_only_the_queries_that_they_hold(drawn: Project) -> None:
