@@ -15,7 +15,7 @@ from exam_workbench.cli import cli
 from exam_workbench.errors import Report
 from exam_workbench.exchange import Group, exporting, import_groups
 from exam_workbench.formats import BankFile, Source, detect_kind, read_bank
-from exam_workbench.labels import Policy, compare, leaderboard
+from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.records import count_words, response_runs
 from exam_workbench.records._responses import PASSAGE_WORDS
 from exam_workbench.store import Project, open_project
@@ -87,14 +87,9 @@ def test_official_ndcg_matches_trec_eval_and_skipped_queries_lower_scores(dl23: 
     assert {run: round(score, 4) for run, score in found.items()} == expected
 
 
-def test_runs_sharing_tag_are_named_by_file_and_rubric_matches_nist(dl20: Project, shared_data: Path) -> None:
+def test_runs_sharing_tag_are_named_by_file(dl20: Project, shared_data: Path) -> None:
     ranked = dict(dl20.rows("SELECT name, count(*) FROM rankings JOIN runs USING (run_key) GROUP BY name"))
     assert ranked == {path.stem: 5_400 for path in (shared_data / "dl20/runs").glob("*.run")}
-    source = "QuestionSelfRatedUnanswerablePromptWithChoices"
-    found = compare(dl20, "nDCG@10", "NIST", source=source).correlation
-    assert found.systems == 24
-    assert found.spearman == pytest.approx(0.957, abs=5e-4)
-    assert found.kendall == pytest.approx(0.855, abs=5e-4)
     assert dl20.value("SELECT count(*) FROM questions") == 540
 
 

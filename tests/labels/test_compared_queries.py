@@ -142,6 +142,7 @@ def test_correlation_names_ungraded_queries_and_can_include_them(half: Project) 
         assert found.official.query_ids == ids
         assert (found.queries.ungraded, found.queries.left_out) == ((HALF, NONE), False)
     assert compare(half, "nDCG@10", "NIST", queries="all").correlation.spearman == by_hand(half, QUERIES[:5])
+    assert compare(half, "nDCG@10", "NIST", source="NIST").correlation.spearman == pytest.approx(1)
 
 
 def test_no_query_is_left_out_once_all_are_graded(own: Project) -> None:

@@ -51,22 +51,22 @@ unchanged = module_project(put_question)
 
 
 class Recorder:
-    """A grader that gives every pair rating 1 and remembers the questions."""
+    """A grader that gives every pair the same rating and remembers the question and the passage's text."""
 
-    def __init__(self, spec: GraderSpec) -> None:
-        self.spec = spec
-        self.asked: list[GraderInput] = []
+    def __init__(self, spec: GraderSpec, rating: int = 1) -> None:
+        self.spec, self.rating = spec, rating
+        self.asked: list[tuple[GraderInput, str]] = []
 
     def grade(self, questions, passages, pairs, control):
-        self.asked += [questions[question] for question, _ in pairs]
-        yield [(question, passage, Grade(1)) for question, passage in pairs]
+        self.asked += [(questions[question], passages[passage]) for question, passage in pairs]
+        yield [(question, passage, Grade(self.rating)) for question, passage in pairs]
 
 
 def asked_of(project: Project, spec: GraderSpec) -> set[GraderInput]:
     """Run a job to completion and return the inputs that it graded."""
     grader = Recorder(spec)
     assert run_job(project, grader, Request(), "ann").state == "done"
-    return set(grader.asked)
+    return {question for question, _ in grader.asked}
 
 
 READS = ([], ["answer_key"], ["answer_key", "choices"])

@@ -9,34 +9,21 @@ import pytest
 
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.graders import Control
 from exam_workbench.grading import Request, Scope, make_plan, run_job
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.study import to_grade, unjudged_shares
-from exam_workbench.types import Grade, GraderInput, Question
+from exam_workbench.types import Question
 from tests.made.projects import SPEC, commit, fill, filled_project, judge
 from tests.made.refusals import refusal
 from tests.made.shell import exam_on
+from tests.records.test_doors import Recorder
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
 OLD = {"old": {"q1": ["p1", "p2"], "q2": ["p3"]}}
 RATINGS = {("A?", "p1"): 5, ("B?", "p1"): 1, ("A?", "p2"): 0, ("B?", "p2"): None, ("C?", "p3"): 4}
 NEW = "q1 Q0 p4 1 9 new\nq1 Q0 p1 2 8 new\nq1 Q0 p2 3 7 new\nq2 Q0 p5 1 9 new\n"
-
-
-class Fives:
-    """A grader that always rates 5 and records the pairs it grades."""
-
-    spec = SPEC
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, str]] = []
-
-    def grade(self, questions: dict[int, GraderInput], passages: dict[int, str], pairs, control: Control):
-        self.asked += [(questions[q].text, passages[p]) for q, p in pairs]
-        yield [(q, p, Grade(5)) for q, p in pairs]
 
 
 def add_new_run(project: Project) -> None:
@@ -95,10 +82,14 @@ def test_job_grades_only_missing_pairs_of_run(filled: Project) -> None:
     assert make_plan(project, SPEC, 1, Scope(runs=("new",))).to_grade == wanted.ungraded == 3
     assert make_plan(project, SPEC, 1, Scope(runs=("new", "other"))).to_grade == 5
     assert make_plan(project, SPEC, 1).to_grade == 5
-    grader = Fives()
+    grader = Recorder(SPEC, 5)
     final = run_job(project, grader, Request(Scope(runs=("new",))), "ann")  # type: ignore[arg-type]
     assert (final.state, final.graded) == ("done", 3)
-    assert sorted(grader.asked) == [("A?", "text of p4"), ("B?", "text of p4"), ("C?", "text of p5")]
+    assert sorted((question.text, passage) for question, passage in grader.asked) == [
+        ("A?", "text of p4"),
+        ("B?", "text of p4"),
+        ("C?", "text of p5"),
+    ]
     after = unjudged_shares(project, runs=["new"])
     assert after.to_grade[0].ungraded == 0
     assert [s.judged for s in after.shares if s.source == "exam"] == [1.0]
