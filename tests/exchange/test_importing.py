@@ -223,12 +223,6 @@ def test_corrupt_empty_or_binary_files_are_refused(full: Project):
                 assert refused.value.problems[0].file == name
 
 
-def test_one_invalid_file_blocks_import(full: Project) -> None:
-    good, bad = source("good.run", "q1 Q0 p1 1 1 good\n"), source("bad.run", "q1 Q0 p1 1 1\n")
-    with unchanged(full), refusal("wrong-number-of-columns", "bad.run:1", kind=FileError):
-        exchange.import_files(full, "runs", [good, bad], "tester")
-
-
 @pytest.mark.parametrize("kind", ["runs", "qrels"])
 def test_lines_with_unknown_queries_can_be_skipped_with_note(full: Project, kind: str):
     lines = {"runs": "q9 Q0 p1 1 1.0 sys\nq8 Q0 p1 1 1.0 sys\n" + RUN, "qrels": "q9 0 p1 1\nq8 0 p1 1\n" + QRELS}

@@ -150,14 +150,6 @@ def test_export_is_logged_replaces_no_file_and_leaves_no_other(filled: Project, 
         assert sorted(archive.namelist()) == sorted(file.name for file in (tmp_path / "out").iterdir())
 
 
-def test_existing_file_is_not_replaced(shared_export: Path, tmp_path: Path) -> None:
-    there = tmp_path / "test.duckdb"
-    there.write_bytes(b"mine")
-    with refusal("file-exists", "test.duckdb"):
-        exchange.import_project(shared_export, there)
-    assert there.read_bytes() == b"mine"
-
-
 def test_older_export_is_upgraded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imported: Callable[[Path], Project]
 ) -> None:

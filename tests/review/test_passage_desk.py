@@ -40,7 +40,7 @@ from exam_workbench.review import (
 )
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Question, Ranked
-from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge, read_project
+from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge, pool_passages, read_project
 from tests.made.refusals import mentions, refusal
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0)
@@ -243,9 +243,7 @@ class TestReading:
         assert [one.wording for one in first.stale] == ["What is A?"]
 
     def test_passage_without_text_can_be_read(self, graded: Project) -> None:
-        with graded.transaction() as cursor:
-            write_runs(cursor, {"w": [Ranked("q1", "unseen", 1, 1.0)]}, [("w", "w", "w.run")])
-            refresh_pool(cursor)
+        pool_passages(graded, [("q1", "unseen")], {})
         desk = read_passage(graded, Policy(), "q1", "unseen")
         assert (desk.text, desk.label, desk.pooled) == (None, None, True)
 

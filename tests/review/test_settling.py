@@ -10,12 +10,10 @@ from dataclasses import replace
 import pytest
 
 from exam_workbench import review
-from exam_workbench.bank import list_questions, save_version
 from exam_workbench.labels import (
     Policy,
     add_override,
     basis,
-    confirm_override,
     find_overrides,
     list_labels,
     withdraw_by_key,
@@ -149,13 +147,6 @@ class TestReopenedCase:
         assert [(one.touched, one.others) for one in list_settlings(own)] == [("q1/a", 1)]
         assert review.reopen_case(own, one, "", "bob", withdraw_override=True) == 2
         assert [one.passage_id for one in find_overrides(own)] == ["p2"]
-
-    def test_confirming_override_for_new_wording_keeps_case_settled(self, own: Project) -> None:
-        (key,) = review.settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
-        (question,) = (one for one in list_questions(own) if one.question_id == "q1/a")
-        save_version(own, [replace(question, text="What is A really?")], "clearer", "ann")
-        confirm_override(own, key, "bob")
-        assert waiting(own) == ["p2"]
 
     @pytest.mark.parametrize("too", [True, False])
     def test_reopening_can_withdraw_override_and_is_recorded(self, own: Project, too: bool) -> None:
