@@ -212,12 +212,3 @@ def test_difference_uses_whole_words():
     # Unrelated wordings are not interleaved.
     before, after = "Can caffeine be a narcotic?", "Does the passage name a drug that is one in law?"
     assert word_difference(before, after) == [("removed", before), ("added", after)]
-
-
-def test_split_is_saved_as_one_version_and_reverted(project: Project):
-    fill(project, [replace(FULL, subtopic_id=None), OTHER], {}, {})
-    bank.put_drafts(project, "ann", split_question(bank.list_questions(project)[0], ["Who?", "When?"]))
-    assert bank.save_drafts(project, "ann", "split") == 2
-    assert [q.text for q in bank.list_questions(project) if q.active] == ["Who?", "When?", "Where?"]
-    assert bank.restore_questions(project, 1, "as it was", "ann") == 3
-    assert [q.text for q in bank.list_questions(project) if q.active] == [FULL.text, "Where?"]
