@@ -18,10 +18,10 @@ from exam_workbench.labels import Policy, add_override, basis, label_qrels, lead
 from exam_workbench.records import ranking_scores, source_judgments
 from exam_workbench.review import ratings_effect, read_passage
 from exam_workbench.store import Project
-from exam_workbench.types import GraderSpec, Query, Question, Subtopic
+from exam_workbench.types import GraderSpec, Query, Question, Ranked, Subtopic
 from tests.labels.test_subtopics import BANK, RATINGS, RUNS
 from tests.made import car
-from tests.made.projects import SPEC, fill, filled_project
+from tests.made.projects import SPEC, fill, filled_project, rankings
 from tests.made.refusals import check_problem, coded, mentions, refusal
 
 T1, T2, T3 = "tqa2:L_1/T_1", "tqa2:L_1/T_2", "tqa2:L_2/T_3"
@@ -172,15 +172,10 @@ def _texts(project: Project) -> dict[str, str]:
 
 
 def test_measures_use_facets_and_ranks_of_graded_file(collection: Project) -> None:
-    assert collection.rows(
-        "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
-        " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL"
-    ) == sorted(
-        (run, topic, passage, rank, score)
+    assert rankings(collection) == {
+        run: [Ranked(topic, *row) for topic, ranking in by_topic.items() for row in ranking]
         for run, by_topic in car.RANKED.items()
-        for topic, ranking in by_topic.items()
-        for passage, rank, score in ranking
-    )
+    }
     assert source_judgments(collection, "judgments") == {
         T1: {"p1": 1, "p2": 0, "p3": 0},
         T2: {"p1": 1, "p2": 0, "p3": 0},

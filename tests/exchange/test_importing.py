@@ -41,7 +41,7 @@ from exam_workbench.records import (
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question, Ranked
 from tests.formats.test_formats import ids, scores, source_of, words
-from tests.made.projects import commit, examples, fill, filled_project, grade, new_project
+from tests.made.projects import commit, examples, fill, filled_project, grade, new_project, rankings
 from tests.made.refusals import coded, mentions, refusal
 from tests.made.shell import ShellOn, printed
 
@@ -137,11 +137,8 @@ def test_every_kind_of_file_is_imported(project: Project):
     }
     stored = [(question.question_id, question.weight, question.active) for question in bank.list_questions(project)]
     assert stored == [("q1/a", 2.0, True), ("q2/b", 1.0, False)]
-    ranked = project.rows(
-        "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
-        " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL"
-    )
-    assert ranked == [("sys", "q1", "p1", 1, 2.5), ("sys", "q1", "p2", 2, 1.5), ("sys", "q2", "p3", 1, 7.0)]
+    ranked = [Ranked("q1", "p1", 1, 2.5), Ranked("q1", "p2", 2, 1.5), Ranked("q2", "p3", 1, 7.0)]
+    assert rankings(project) == {"sys": ranked}
     assert imported_leaderboards(project) == [("leaderboard", "MAP")]
     assert leaderboard(project, "P@5", "qrels").scores == {"sys": pytest.approx(0.1)}
 
@@ -291,10 +288,7 @@ def test_run_with_taken_name_is_named_after_file(full: Project) -> None:
     done = take(full, "runs", "q1 Q0 p2 1 9 sys\n", "better.run")
     assert [note.code for note in done.notes if mentions(note.reason, "better")] == ["runs-renamed"]
     take(full, "runs", "q1 Q0 a 1 1e-46 x\nq1 Q0 b 2 0 x\nq1 Q0 c 3 1e39 x\nq1 Q0 d 4 -1e39 x\n", "x.run")
-    assert full.rows(
-        "SELECT passage_id FROM rankings JOIN runs USING (run_key) JOIN passages USING (passage_key)"
-        " WHERE name = 'x' ORDER BY rank"
-    ) == [("c",), ("b",), ("a",), ("d",)]
+    assert [ranked.passage_id for ranked in rankings(full)["x"]] == ["c", "b", "a", "d"]
     take(full, "qrels", "q1 0 p1 0\nq1 0 p2 3\n", "late.qrels", source="second assessors")
     take(full, "qrels", "q1 0 p2 1\n", "qrels.txt", replace=True)
     assert full.rows(
@@ -365,7 +359,7 @@ def test_passage_on_two_graded_lines_is_ranked_once(project: Project):
     again = passage("p4", "text four", {})
     again["paragraph_data"]["rankings"][0]["rank"] = 2
     take(project, "graded", GRADED + graded(again), "g.jsonl")
-    found = project.rows("SELECT passage_id, rank FROM rankings JOIN passages USING (passage_key) ORDER BY rank")
+    found = [(ranked.passage_id, ranked.rank) for ranked in rankings(project)["sys"]]
     # Both passages have rank 1 on the first line, so the better score comes first.
     assert found == [("p4", 1), ("p1", 2)]
 
@@ -594,18 +588,6 @@ def take_runs(project: Project, *sources: Source) -> tuple[Problem, ...]:
     return exchange.import_files(project, "runs", list(sources), "tester", exchange.Options(replace=True)).notes
 
 
-def ranking(project: Project, run: str) -> list[Ranked]:
-    return [
-        Ranked(*row)
-        for row in project.rows(
-            "SELECT query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
-            " JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE name = ?"
-            " ORDER BY query_key, rank",
-            [run],
-        )
-    ]
-
-
 @settings(max_examples=examples(6))
 @given(words, st.dictionaries(st.tuples(ids, ids), scores, min_size=1))
 def test_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> None:
@@ -614,11 +596,11 @@ def test_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> Non
     with TemporaryDirectory() as folder:
         project = new_project(Path(folder) / "p.duckdb")
         take_runs(project, source_of(out.getvalue(), "first.run"))
-        first = ranking(project, name)
+        first = rankings(project)[name]
         again = io.StringIO()
         write_run(name, first, again)
         take_runs(project, source_of(again.getvalue(), "first.run"))
-        second = ranking(project, name)
+        second = rankings(project)[name]
         project.close()
     assert {(r.query_id, r.passage_id): r.score for r in first} == ranked
     assert second == first
@@ -696,7 +678,7 @@ def test_run_import_does_not_depend_on_batch_size(lines: list[Line], batch: int,
         small.setattr(run_import, "LINES_A_PART", part)
         project = new_project(Path(folder) / "p.duckdb")
         notes = take_runs(project, source_of(text, "t.run"))
-        found = [(r.query_id, r.passage_id) for r in ranking(project, "t")]
+        found = [(r.query_id, r.passage_id) for r in rankings(project)["t"]]
         project.close()
     order, odd = at_once(lines)
     assert found == order
@@ -734,4 +716,4 @@ def test_reimported_run_keeps_name_given_for_shared_tag(project: Project) -> Non
     with refusal("would-replace", "1", "2", "ranked", "bm25"):
         exchange.import_files(project, "runs", [again], "ann", exchange.Options())
     take_runs(project, again)
-    assert {run: len(ranking(project, run)) for run in ranking_scores(project)} == {"bm25": 1, "splade": 2}
+    assert {run: len(ranked) for run, ranked in rankings(project).items()} == {"bm25": 1, "splade": 2}

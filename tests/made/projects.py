@@ -385,6 +385,17 @@ def expected_coverage(
     return max(0.0, sum(weight[text] for text in answered) / total)
 
 
+def rankings(project: store.Project) -> dict[str, list[Ranked]]:
+    """Return the ranked passages of every run, by query id and rank."""
+    found: dict[str, list[Ranked]] = {}
+    for run, *ranked in project.rows(
+        "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY name, query_id, rank"
+    ):
+        found.setdefault(run, []).append(Ranked(*ranked))
+    return found
+
+
 def citations(project: store.Project, passage_id: str) -> list[tuple[str, ...]]:
     """Return the citations of each sentence in a passage of a response."""
     rows = project.rows(

@@ -24,7 +24,7 @@ from exam_workbench.records._responses import PASSAGE_WORDS, split_response
 from exam_workbench.store import Project, log_action, open_project
 from exam_workbench.text import all_clean, clean_text
 from exam_workbench.types import Passage, Query, Question, Ranked, Response, Sentence
-from tests.made.projects import citations, commit, fill, new_project
+from tests.made.projects import citations, commit, fill, new_project, rankings
 from tests.made.refusals import check_problem, coded, mentions, refusal
 from tests.made.shell import exam_on
 
@@ -106,14 +106,7 @@ def import_responses(project: Project, *sources: Source, **options: Any) -> Impo
 
 
 def ranked(project: Project, run: str, query_id: str) -> list[str]:
-    return [
-        passage_id
-        for (passage_id,) in project.rows(
-            "SELECT passage_id FROM rankings JOIN runs USING (run_key) JOIN queries USING (query_key)"
-            " JOIN passages USING (passage_key) WHERE name = ? AND query_id = ? ORDER BY rank",
-            [run, query_id],
-        )
-    ]
+    return [one.passage_id for one in rankings(project)[run] if one.query_id == query_id]
 
 
 # Reading
