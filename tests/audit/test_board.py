@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -57,8 +55,10 @@ from tests.made.projects import (
     filled_project,
     grade,
     judge as import_judgments,
+    manifest_of,
     read_project,
     reimported,
+    unpacked,
 )
 from tests.made.refusals import mentions, refusal
 
@@ -202,14 +202,13 @@ def test_open_batch_counts_only_after_it_ends_and_changed_runs_never(done: Proje
 def test_bundle_reproduces_the_leaderboard_without_assessor_names(done: Project) -> None:
     audit = find_audit(done)
     packed = bundle_publication(done, Policy(), "org", beside=audit_files)
-    files = zipfile.ZipFile(io.BytesIO(packed))
-    data = files.read("audit-1.json")
-    assert b"ann" not in data and b"audit-1.json" in files.read("README.txt")
+    files = unpacked(packed)
+    data = files["audit-1.json"]
+    assert b"ann" not in data and b"audit-1.json" in files["README.txt"]
     again = board_of(read_facts(data, "audit-1.json"))
     assert again == audit_board(done, audit)
     judge_batch(done, audit)
-    manifest = json.loads(files.read("manifest.json"))
-    assert reproduce_bundle(done, manifest, "bob", audit_files) == packed
+    assert reproduce_bundle(done, manifest_of(packed), "bob", audit_files) == packed
 
 
 @pytest.mark.parametrize("stored", ["mean judgment@5 (DCG weights)", "DCG@5"])

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import json
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -25,7 +22,7 @@ from exam_workbench.records import ActivityFilter, activity_csv, hidden_question
 from exam_workbench.review import read_passage
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import commit, fill, filled_project
+from tests.made.projects import commit, fill, filled_project, manifest_of, unpacked
 from tests.made.refusals import refusal
 from tests.made.shell import ShellOn, printed
 
@@ -158,7 +155,7 @@ def test_notes_drafts_proposals_and_trials_hide_sealed_questions(project: Projec
 
 def test_bundle_omits_sealed_questions_and_is_reproducible(project: Project) -> None:
     qrels = exchange.publish_qrels(project, Policy(), "tester").qrels_bytes
-    before = read_manifest(exchange.bundle_publication(project, Policy(), "tester"))
+    before = manifest_of(exchange.bundle_publication(project, Policy(), "tester"))
     ids = sorted(one for ids in bank.seal_questions(project, "olga", seed=3).values() for one in ids)
     for one in ids[0], next(f"q1/{i}" for i in range(6) if f"q1/{i}" not in ids):
         add_override(project, one, "q1good", 5, "seen", "tester")
@@ -166,9 +163,8 @@ def test_bundle_omits_sealed_questions_and_is_reproducible(project: Project) -> 
     note = f"Quotes {' '.join(texts)}"
     bank.save_version(project, [Question("q1/new", "q1", "Another question?")], note, "tester")
     packed = exchange.bundle_publication(project.seen_by("tester"), Policy(), "tester")
-    manifest = read_manifest(packed)
-    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-        files = {name: archive.read(name).decode() for name in archive.namelist()}
+    manifest = manifest_of(packed)
+    files = {name: content.decode() for name, content in unpacked(packed).items()}
     assert len(files["overrides.csv"].splitlines()) == 2
     assert not [text for text in texts if text in repr(files)]
     hashes = sorted(hashlib.sha256(one.encode()).hexdigest() for one in ids)
@@ -180,12 +176,6 @@ def test_bundle_omits_sealed_questions_and_is_reproducible(project: Project) -> 
     bank.open_sealed(project, "olga")
     assert exchange.reproduce_bundle(project, manifest, "tester") == packed
     assert exchange.reproduce_bundle(project, before, "tester")
-
-
-def read_manifest(packed: bytes) -> exchange.Manifest:
-    """Return the manifest of a bundle."""
-    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-        return json.loads(archive.read("manifest.json"))
 
 
 def test_cli_seals_compares_and_opens_questions(shell_on: ShellOn) -> None:

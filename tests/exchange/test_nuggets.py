@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -25,7 +23,7 @@ from exam_workbench.records import add_queries, imported_leaderboards, queries_o
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question, Subtopic
 from tests.exchange.test_importing import unchanged
-from tests.made.projects import fill, filled_project, made_project
+from tests.made.projects import fill, filled_project, made_project, unpacked
 from tests.made.refusals import coded, refusal
 from tests.made.shell import ShellOn, printed
 
@@ -597,11 +595,12 @@ def test_nuggets_with_documents_are_imported_and_exported(project: Project) -> N
     refuse(project, "bank", '{"Why?": ["OR", {}], "When?": ["OR"]}', "file.jsonl:1 not-a-list")
     ratings = {("Why?", "p1"): 5, ("Why?", "p2"): None, ("When?", "p1"): 3, ("When?", "p2"): 4}
     fill(project, bank.list_questions(project), ratings, {"sys": {"q1": ["p1", "p2"]}})
-    with zipfile.ZipFile(io.BytesIO(exchange.nugget_docs_zip(project, Policy()))) as archive:
-        (name,) = archive.namelist()
-        content = json.loads(archive.read(name))
+    ((name, content),) = unpacked(exchange.nugget_docs_zip(project, Policy())).items()
     assert name == "nuggets_q1.json"
-    assert content == {"Why?": ["OR", {"OPEN_ENDED_ANSWER": ["p1"]}], "When?": ["OR", {"OPEN_ENDED_ANSWER": ["p2"]}]}
+    assert json.loads(content) == {
+        "Why?": ["OR", {"OPEN_ENDED_ANSWER": ["p1"]}],
+        "When?": ["OR", {"OPEN_ENDED_ANSWER": ["p2"]}],
+    }
 
 
 QUESTIONS = [Question(f"q{n}/{m}", f"q{n}", f"What is {n}{m}?") for n in (1, 2, 3) for m in "abc"]
@@ -631,9 +630,9 @@ def test_leaderboard_round_trips_through_each_format(tmp_path: Path) -> None:
             assert yaml.safe_load(measures) == {"measures": [{"name": MEASURE, "dtype": "float"}]}
             sources = [Source("b.eval.txt", data=content)]
             if form == "trec_eval":
-                with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                    assert sorted(archive.namelist()) == sorted(RUNS)
-                    sources = [Source(f"eval/{name}", data=archive.read(name)) for name in archive.namelist()]
+                files = unpacked(content)
+                assert files.keys() == RUNS.keys()
+                sources = [Source(f"eval/{name}", data=data) for name, data in files.items()]
             done = exchange.import_files(
                 project, "leaderboard", sources, "ann", exchange.Options("back", form=form, replace=True)
             )

@@ -9,7 +9,6 @@ import itertools
 import json
 import re
 import threading
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +36,7 @@ from exam_workbench.store import Project, log_action, open_project
 from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
 from tests.made import projects
 from tests.made.cascades import QUERIES, fill_planned
-from tests.made.projects import commit, fill
+from tests.made.projects import commit, fill, manifest_of, unpacked
 from tests.made.refusals import mentions, refusal
 from tests.made.shell import Run, ShellOn
 
@@ -407,11 +406,6 @@ def test_bundle_without_runs_has_no_leaderboard(project: Project) -> None:
     assert "leaderboard" not in files["README.txt"].decode()
 
 
-def unpacked(data: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
 def test_later_edits_change_neither_qrels_nor_bundle(graded: Project) -> None:
     first = exchange.publish_qrels(graded, Policy(), "ann")
     packed = exchange.bundle_publication(graded, Policy(), "ann", note="first")
@@ -560,15 +554,11 @@ def test_bundle_does_not_list_counted_override_as_stale(project: Project) -> Non
     fill(project, [Question("q1/a", "q1", "Old?")], {("Old?", "p1"): 5}, {"s": {"q1": ["p1"]}})
     add_override(project, "q1/a", "p1", 0, "no", "ann")
     bank.save_version(project, [Question("q1/a", "q1", "New?")], "reword", "ann")
-    with zipfile.ZipFile(io.BytesIO(exchange.bundle_publication(project, Policy(bank_version=1), "ann"))) as packed:
-        counts = json.loads(packed.read("manifest.json"))["counts"]
-        listed = packed.read("overrides.csv").decode().splitlines()[1]
+    packed = exchange.bundle_publication(project, Policy(bank_version=1), "ann")
+    counts = manifest_of(packed)["counts"]
+    listed = unpacked(packed)["overrides.csv"].decode().splitlines()[1]
     assert (counts["overridden"], counts["stale_overrides"]) == (1, 0)
     assert listed.endswith(",false")
-
-
-def manifest_of(packed: bytes) -> dict:
-    return json.loads(unpacked(packed)["manifest.json"])
 
 
 def test_bundle_with_older_readme_is_reproduced(graded: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -640,15 +630,14 @@ def test_old_cascade_is_kept_but_its_bundle_is_refused(planned: Project, tmp_pat
         planned, policy, "org", beside=lambda project: {"cascade-1.json": ("A cascade.", b"{}\n")}
     )
     plain = exchange.bundle_publication(planned, policy, "org")
-    held, later = (zipfile.ZipFile(io.BytesIO(made)) for made in (packed, plain))
-    manifest = json.loads(held.read("manifest.json"))
+    manifest = manifest_of(packed)
     assert [one["publication"] for one in exchange.list_publications(planned)][1] == manifest["publication"]
     state = planned.version()
     with pytest.raises(InputError):
         exchange.reproduce_bundle(planned, manifest, "bob")
     assert planned.version() == state
-    assert exchange.reproduce_qrels(planned, manifest, "bob") == held.read(f"{planned.name}.qrels")
-    assert exchange.reproduce_bundle(planned, json.loads(later.read("manifest.json")), "bob") == plain
+    assert exchange.reproduce_qrels(planned, manifest, "bob") == unpacked(packed)[f"{planned.name}.qrels"]
+    assert exchange.reproduce_bundle(planned, manifest_of(plain), "bob") == plain
     before = rows(planned)
     assert len(before[0]) == 1 and len(before[1]) == len(QUERIES) * 8
     assert not any(exchange.check_project(planned).values())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import io
 import json
 import math
 import os
 import tempfile
 import threading
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +22,7 @@ import pytest
 
 from exam_workbench import bank, records, store
 from exam_workbench.bank import put_grader
-from exam_workbench.exchange import Imported, export_project, import_files, import_project
+from exam_workbench.exchange import Imported, Manifest, export_project, import_files, import_project
 from exam_workbench.formats import Source
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.store import _database as database
@@ -383,6 +385,18 @@ def expected_coverage(
         return None
     answered = [text for text in weight if any((ratings.get((text, p)) or 0) >= tau for p in top)]
     return max(0.0, sum(weight[text] for text in answered) / total)
+
+
+def unpacked(packed: bytes) -> dict[str, bytes]:
+    """Return the files of a zip file by name."""
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def manifest_of(packed: bytes) -> Manifest:
+    """Return the manifest of a bundle."""
+    manifest: Manifest = json.loads(unpacked(packed)["manifest.json"])
+    return manifest
 
 
 def rankings(project: store.Project) -> dict[str, list[Ranked]]:
