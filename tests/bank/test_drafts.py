@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
@@ -129,11 +130,8 @@ def test_concurrent_edits_from_several_windows_are_all_kept(banked: Project):
         together.wait(30)
         bank.change_draft(banked, "ann", A, field, edits[field])
 
-    threads = [threading.Thread(target=change, args=(field,)) for field in edits]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    with ThreadPoolExecutor(len(edits)) as windows:
+        list(windows.map(change, edits))
     assert mine(banked) == {"q1/a": replace(A, **edits)}
     assert bank.count_steps(banked, "ann") == (len(edits), 0)
     bank.undo_step(banked, "ann")

@@ -10,6 +10,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -254,15 +255,13 @@ def test_publications_during_concurrent_edits_are_reproduced(graded: Project) ->
             counts[at] += 1
             acts[at](counts[at])
 
-    workers = [threading.Thread(target=work, args=(at,)) for at in range(len(acts))]
-    for worker in workers:
-        worker.start()
-    try:
-        published = [exchange.publish_qrels(graded, Policy(grader="test grader"), "eve") for _ in range(4)]
-    finally:
-        over.set()
-        for worker in workers:
-            worker.join()
+    with ThreadPoolExecutor(len(acts)) as workers:
+        works = [workers.submit(work, at) for at in range(len(acts))]
+        try:
+            published = [exchange.publish_qrels(graded, Policy(grader="test grader"), "eve") for _ in range(4)]
+        finally:
+            over.set()
+    assert [work.exception() for work in works] == [None] * len(acts)
     assert min(counts) > 0
     for one in published:
         assert exchange.reproduce_qrels(graded, one.manifest, "eve") == one.qrels_bytes

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -222,16 +223,12 @@ def test_backups_during_writes_hold_all_earlier_saves(used: store.Project) -> No
             bank.save_version(used, [Question("q1/a", "q1", f"Wording {saved[0] + 1}?")], "", "ann")
             saved[0] += 1
 
-    worker = threading.Thread(target=work)
-    worker.start()
-    try:
-        found = []
-        for _ in range(3):
-            before = saved[0]
-            found.append((before, store.back_up_project(used).path))
-    finally:
-        stop.set()
-        worker.join()
+    with ThreadPoolExecutor(1) as worker:
+        worker.submit(work)
+        try:
+            found = [(saved[0], store.back_up_project(used).path) for _ in range(3)]
+        finally:
+            stop.set()
     for before, path in found:
         verify_backup(path)
         said = str(texts(path)[0])
