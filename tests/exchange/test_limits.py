@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -243,32 +244,19 @@ def test_drafts_can_be_saved_during_import(project: Project, monkeypatch: pytest
         yield b"p8\ttwo\n"
 
     monkeypatch.setattr(source, "_expand_content", slow)
-    done: list[object] = []
-
-    def work() -> None:
-        done.append(import_files(project, "passages", [Source("s", data=b"")], "ann", Options(), preview))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    assert reading.wait(30)
-    bank.put_draft(project, "bob", Question("a", "q1", "A, reworded?"))
-    saved.set()
-    thread.join(60)
-    assert done and done[0].counts == {"new passages": 2}
+    with ThreadPoolExecutor(1) as other:
+        done = other.submit(import_files, project, "passages", [Source("s", data=b"")], "ann", Options(), preview)
+        assert reading.wait(30)
+        bank.put_draft(project, "bob", Question("a", "q1", "A, reworded?"))
+        saved.set()
+    assert done.result().counts == {"new passages": 2}
     assert project.value("SELECT count(*) FROM drafts") == 1
     assert project.value("SELECT count(*) FROM passages WHERE passage_id = 'p8'") == (0 if preview else 1)
 
 
 def test_preview_does_not_wait_for_writers(project: Project) -> None:
     fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1"]}})
-    found: list[object] = []
-    with project.transaction() as cursor:
+    with ThreadPoolExecutor(1) as other, project.transaction() as cursor:
         cursor.execute("DELETE FROM pool")
-        thread = threading.Thread(
-            target=lambda: found.append(
-                import_files(project, "qrels", [Source("s", data=b"q1 0 p9 1\n")], "ann", preview=True)
-            )
-        )
-        thread.start()
-        thread.join(60)
-        assert found
+        done = other.submit(import_files, project, "qrels", [Source("s", data=b"q1 0 p9 1\n")], "ann", preview=True)
+        assert done.result(60).counts

@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -185,13 +186,12 @@ def test_checkpoint_neither_waits_nor_blocks(project: Project) -> None:
             writing.set()
             assert go_on.wait(60)
 
-    thread = threading.Thread(target=write)
-    thread.start()
-    assert writing.wait(60)
-    assert project._database.checkpoint() is False
-    go_on.set()
-    assert thread is not None
-    thread.join(60)
+    with ThreadPoolExecutor(1) as writer:
+        work = writer.submit(write)
+        assert writing.wait(60)
+        assert project._database.checkpoint() is False
+        go_on.set()
+    work.result()
     assert project.value("SELECT value FROM settings WHERE name = 'a'") == "1"
     assert project._database.checkpoint() is True
     assert not has_log(project.path)
@@ -354,26 +354,21 @@ def test_change_hit_by_engine_failure_is_undone_or_in_doubt(filled: Project) -> 
 
 def test_reopening_waits_for_read_in_another_thread(filled: Project):
     inside, broken = threading.Event(), threading.Event()
-    seen: list[object] = []
 
-    def other() -> None:
-        def work(cursor: Cursor) -> int:
-            first = not inside.is_set()
-            inside.set()
-            if first:
-                assert broken.wait(60)
-            return len(cursor.execute("FROM grades").fetchall())
+    def work(cursor: Cursor) -> int:
+        first = not inside.is_set()
+        inside.set()
+        if first:
+            assert broken.wait(60)
+        return len(cursor.execute("FROM grades").fetchall())
 
-        seen.append(filled.read(work))
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    assert inside.wait(60)
-    break_database(filled)
-    broken.set()
-    assert filled.value("SELECT count(*) FROM grades") == 1
-    thread.join(60)
-    assert seen == [1]
+    with ThreadPoolExecutor(1) as other:
+        found = other.submit(filled.read, work)
+        assert inside.wait(60)
+        break_database(filled)
+        broken.set()
+        assert filled.value("SELECT count(*) FROM grades") == 1
+    assert found.result() == 1
     assert len(filled.reopenings) == 1
 
 
