@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.stats import spearmanr
 
 from exam_workbench import bank
 from exam_workbench.board_summary import find_summary
-from exam_workbench.cli import cli
 from exam_workbench.labels import (
     Leaderboard,
     Policy,
@@ -49,6 +46,7 @@ from exam_workbench.types import Question
 from pages.parts.home import panels
 from tests.made.projects import commit, fill, filled_project, grade, judge, made_project, read_project
 from tests.made.refusals import mentions
+from tests.made.shell import ShellOn, printed
 from tests.study.test_significance import board_of
 
 QUERIES = [f"q{i}" for i in range(6)]
@@ -193,23 +191,17 @@ def test_home_tables_and_figures_use_the_same_queries(half: Project) -> None:
     assert found.correlation.spearman == four
 
 
-def run(project: Project, *arguments: str) -> str:
-    project.close()
-    result = CliRunner().invoke(cli, [*arguments, "--project", str(project.path)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
-def test_commands_name_and_count_ungraded_queries(own: Project) -> None:
-    four, five = by_hand(own, [*COMPLETE, FAILED]), by_hand(own, QUERIES[:5])
-    said = json.loads(run(own, "correlate", "--against", "NIST", "--json"))
+def test_commands_name_and_count_ungraded_queries(half: Project, shell_on: ShellOn) -> None:
+    run = shell_on(fill_half)
+    four, five = by_hand(half, [*COMPLETE, FAILED]), by_hand(half, QUERIES[:5])
+    said = printed(run("correlate", "--against", "NIST", "--json"))
     assert said["spearman"] == pytest.approx(four) and said["pairs"] == {"needed": 48, "usable": 34}
     assert (said["queries"]["ungraded"], said["queries"]["left_out"]) == ([HALF, NONE], True)
-    said = json.loads(run(own, "correlate", "--against", "NIST", "--queries", "all", "--json"))
+    said = printed(run("correlate", "--against", "NIST", "--queries", "all", "--json"))
     assert said["spearman"] == pytest.approx(five) and said["queries"]["left_out"] is False
-    assert HALF in run(own, "correlate", "--against", "NIST") and NONE in run(own, "meta", "--against", "NIST")
-    assert HALF in run(own, "leaderboard")
-    said = json.loads(run(own, "leaderboard", "--measure", f"EXAM-Cover@{TOP}", "--json"))
+    assert HALF in str(run("correlate", "--against", "NIST")) and NONE in str(run("meta", "--against", "NIST"))
+    assert HALF in str(run("leaderboard"))
+    said = printed(run("leaderboard", "--measure", f"EXAM-Cover@{TOP}", "--json"))
     assert (said["pairs"], said["ungraded_queries"]) == ({"needed": 24, "usable": 19}, {NONE: TOP})
 
 

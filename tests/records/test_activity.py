@@ -10,10 +10,8 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from exam_workbench import bank, exchange, labels, records
-from exam_workbench.cli import cli
 from exam_workbench.errors import InputError
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy
@@ -21,7 +19,8 @@ from exam_workbench.records._activity_sentences import action_sentence
 from exam_workbench.store import Project, log_action
 from exam_workbench.types import Question
 from tests.made.projects import fill, filled_project, grade, made_project, module_project, reimported
-from tests.made.refusals import check_error, coded, failed, mentions, refusal
+from tests.made.refusals import coded, mentions, refusal
+from tests.made.shell import ShellOn, printed
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
 GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 2, ("What is B?", "p2"): 4}
@@ -267,26 +266,16 @@ def test_only_replacing_needs_a_choice_and_is_reversible(full: Project, kind: st
         assert facts(full) == after
 
 
-def test_cli_asks_before_replacing_judgments_and_restores_them(full: Project, tmp_path: Path) -> None:
-    path = full.path
-    full.close()
-    file = tmp_path / "qrels.txt"
-    file.write_text("q1 0 p1 1\n")
-
-    def run(*words: str):
-        return CliRunner().invoke(cli, [*words, "--project", str(path)])
-
-    refused = run("import", "qrels", str(file))
-    check_error(refused.exception, "would-replace", "3", "qrels", "1")
-    preview = run("import", "qrels", str(file), "--preview")
-    assert mentions(preview.output, "3") and mentions(preview.output, "qrels")
-    assert run("import", "qrels", str(file), "--replace").exit_code == 0
-    acts = json.loads(run("activity", "--json", "--limit", "1").stdout)["acts"]
-    back = run("bring-back", str(acts[0]["number"]))
-    assert back.exit_code == 0 and mentions(back.output, "3")
-    assert json.loads(run("status", "--json").stdout)["judgments"] == 4
-    nothing = run("bring-back", "999999")
-    assert failed(nothing) == "nothing-replaced"
+def test_cli_asks_before_replacing_judgments_and_restores_them(shell_on: ShellOn) -> None:
+    run = shell_on(take_all)
+    Path("qrels.txt").write_text("q1 0 p1 1\n")
+    run.fails("would-replace", "import", "qrels", "qrels.txt")
+    told = run("import", "qrels", "qrels.txt", "--preview")[2]
+    assert mentions(told, "3") and mentions(told, "qrels")
+    assert run("import", "qrels", "qrels.txt", "--replace")[0] == 0
+    (act,) = printed(run("activity", "--json", "--limit", "1"))["acts"]
+    assert mentions(run("bring-back", str(act["number"]))[2], "3")
+    assert printed(run("status", "--json"))["judgments"] == 4
 
 
 def last_act(project: Project) -> int:
