@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import re
-import threading
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -27,13 +23,12 @@ from exam_workbench.exams import (
 from exam_workbench.exams._item_generation import chunks_to_ask, shuffle_choices, shuffle_seed
 from exam_workbench.graders import USES, Control, Price, built_in_prompts
 from exam_workbench.graders._prompts.prompt import fence_text
-from exam_workbench.grading import make_drafter
 from exam_workbench.jobs import find_jobs
-from exam_workbench.records import add_passages, add_queries, close_interrupted, list_actions, write_runs
-from exam_workbench.store import Project, open_project
+from exam_workbench.records import add_passages, add_queries, list_actions, write_runs
+from exam_workbench.store import Project
 from exam_workbench.types import Passage, Query, Ranked
 from tests.made.drafters import Model, start_drafters
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, status
+from tests.made.endpoint_server import Reply, Seen, chat, no_structure, status
 from tests.made.projects import filled_project
 from tests.made.refusals import mentions, refusal
 
@@ -223,42 +218,6 @@ def test_invalid_request_or_unusable_endpoint_changes_nothing(corpus: Project, m
     with pytest.raises(GradingError):
         generate_items(corpus, model(lambda seen: status(404, "no such model")), "ann")
     assert list_proposals(corpus) == []
-
-
-def write_until_killed(path: Path, url: str) -> None:
-    """Generate items, and die as soon as the first are stored."""
-    project = open_project(path)
-    drafter = make_drafter({"model": "writer-1", "base_url": url, "attempts": 1})
-    generate_items(
-        project, drafter, "ann", control=Control(concurrency=1),
-        watch=lambda _, progress: os._exit(9) if progress.done else None,
-    )  # fmt: skip
-
-
-def test_killed_generation_is_marked_interrupted_and_continues(corpus: Project) -> None:
-    corpus.close()
-    killed_now = threading.Event()
-
-    def answers(seen: Seen) -> Reply:
-        if len(server.seen) > 2:
-            killed_now.wait(60)
-        return item(seen)
-
-    with EndpointServer(answers) as server:
-        context = multiprocessing.get_context("spawn")
-        process = context.Process(target=write_until_killed, args=(corpus.path, server.url))
-        process.start()
-        process.join(60)
-        killed_now.set()
-        assert process.exitcode == 9
-        again = open_project(corpus.path)
-        assert close_interrupted(again) == 1
-        (killed,) = find_jobs(again, "items")
-        assert (killed.state, killed.done, len(proposed_items(again))) == ("interrupted", killed.done, killed.done)
-        assert 0 < killed.done < 4
-        drafter = make_drafter({"model": "writer-1", "base_url": server.url, "attempts": 1})
-        assert generate_items(again, drafter, "ann").asked == 4 - killed.done
-        again.close()
 
 
 def test_failed_parts_are_recounted_by_the_current_parser(corpus: Project) -> None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,9 +21,9 @@ from exam_workbench.graders import Control, Outcome, Pair
 from exam_workbench.grading._needed_pairs import _plan_parameters, pairs_to_grade
 from exam_workbench.jobs import Progress, _job_run as job_run, current_job, find_jobs
 from exam_workbench.labels import Policy, basis, label_readiness
-from exam_workbench.records import add_passages, add_queries, close_interrupted, pool_depth, refresh_pool
+from exam_workbench.records import add_passages, add_queries, pool_depth, refresh_pool
 from exam_workbench.review import changes
-from exam_workbench.store import Project, open_project
+from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderInput, GraderSpec, Passage, Query, Question
 from tests.made.projects import SPEC, examples, fill, grade, judge, new_project
 from tests.made.refusals import mentions, refusal
@@ -371,56 +367,6 @@ def test_second_job_is_refused_while_the_first_is_running(filled: Project, monke
     assert after.wait(30)
     assert after.progress.state == "done"
     assert after.progress.total == 0
-
-
-KILLED = """
-    import sys
-    from pathlib import Path
-    from exam_workbench import grading
-    from exam_workbench.jobs import _job_run
-    from exam_workbench.store import open_project
-    from tests.grading.test_grading import HashGrader
-
-    def wait_to_be_killed(number):
-        if number == 5:
-            print("five asked", flush=True)
-            sys.stdin.read()
-
-    _job_run.COMMIT_SECONDS = 0.0
-    project = open_project(Path(sys.argv[1]))
-    grading.run_job(project, HashGrader(before=wait_to_be_killed), grading.Request(), "ann")
-"""
-
-
-def test_next_job_grades_exactly_the_rest_of_a_killed_process(tmp_path: Path):
-    path = tmp_path / "p.duckdb"
-    made = new_project(path)
-    fill(made, QUESTIONS, {}, RUNS)
-    made.close()
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(KILLED), str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[2],
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "five asked\n"
-        process.kill()
-        process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    project = open_project(path)
-    assert [(job.state, job.done) for job in find_jobs(project)] == [("running", 5)]
-    assert close_interrupted(project) == 1
-    (job,) = find_jobs(project)
-    assert (job.state, job.done, job.total) == ("interrupted", 5, PAIRS)
-    assert job.ended_at is not None
-    kept = known(project)
-    assert len(kept) == 5
-    assert plan(project).to_grade == PAIRS - 5
-    assert set(asked(project)) == needed() - set(kept)
-    assert known(project) == {pair: rating_of(*pair) for pair in needed()}
-    assert close_interrupted(project) == 0
 
 
 def test_judged_sample_is_balanced_and_graded_alone(project: Project) -> None:
