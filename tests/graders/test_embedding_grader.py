@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -20,7 +19,7 @@ from exam_workbench import bank, grading
 from exam_workbench.bank import project_counts
 from exam_workbench.errors import GradingError
 from exam_workbench.exchange import export_project, import_project
-from exam_workbench.graders import GRADERS, Control, Pair, StoredVectors, make_grader
+from exam_workbench.graders import Control, Pair, StoredVectors, make_grader
 from exam_workbench.graders._embedding import embedding_grader as embedding, minilm
 from exam_workbench.graders._embedding.embedding_grader import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
 from exam_workbench.grading import _grade_storage as vector_storage
@@ -195,7 +194,7 @@ def test_unusable_cuts_are_refused(cuts: Any) -> None:
             make(cuts)
 
 
-def test_fingerprint_covers_model_and_cuts_and_names_match_registry() -> None:
+def test_fingerprint_covers_model_and_cuts() -> None:
     spec = make_grader("embedding", {}).spec
     assert (spec.method, spec.model) == ("embedding", "all-MiniLM-L6-v2@sha256:53aa51172d14")
     assert spec.kinds == KINDS
@@ -205,9 +204,6 @@ def test_fingerprint_covers_model_and_cuts_and_names_match_registry() -> None:
         make_grader("telepathy", {})
     with refusal("unknown-parameter", "cuts"):
         make_grader("embedding", {"cut": [1]})
-    assert all(name == kind.name and kind.title and kind.about for name, kind in GRADERS.items())
-    for told in ({kind.title for kind in GRADERS.values()}, {kind.about for kind in GRADERS.values()}):
-        assert len(told) == len(GRADERS), "graders must have distinct titles and descriptions"
 
 
 def _fail(*_: object) -> None:
@@ -312,12 +308,10 @@ def test_stored_vectors_give_the_same_grades(filled: Project, monkeypatch: pytes
     assert len(with_kept) == (2 + len(others)) * len(KEPT_PASSAGES)
 
 
-def test_stored_vectors_match_encoder(filled: Project, encoded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_of_another_encoder_are_not_used(
+    filled: Project, encoded: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     grade(filled)
-    fresh = minilm.load_encoder(minilm.model_folder()).encode(list(KEPT_PASSAGES.values()))
-    kept = filled.rows("SELECT vector FROM text_vectors WHERE role = 'passage'")
-    for vector in fresh:
-        assert min(abs(np.frombuffer(blob, np.float32) - vector).max() for (blob,) in kept) < 1e-5
     commit(filled, "UPDATE text_vectors SET encoder = 'another model'")
     forget(monkeypatch)
     encoded.clear()
