@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from hypothesis import given, strategies as st
 
-from exam_workbench.graders import Call, Completion, Prompt, Steps, built_in_prompts, fill_prompt, ill_formed
+from exam_workbench.graders import Call, Completion, Steps, built_in_prompts, fill_prompt, ill_formed
 from exam_workbench.graders._prompts.prompt import fence_text
 from exam_workbench.graders._reading.grading_methods import (
     CONTAINED,
@@ -30,7 +30,6 @@ from exam_workbench.graders._reading.matching import SHORT, contains_key, is_no_
 from exam_workbench.graders._reading.parsing import UNANSWERABLE, UNDECIDED
 from exam_workbench.text import STOP_WORDS, normalise_text
 from exam_workbench.types import Grade, GraderInput
-from tests.made.injections import INJECTIONS, Injection
 from tests.made.refusals import mentions
 
 PASSAGE = "In very wet times the water table rises."
@@ -292,7 +291,7 @@ def test_letter_selects_the_choice_shown_in_the_prompt(choices: tuple[str, ...])
 # --- direct graders ---
 
 
-def test_direct_graders_keep_their_scale_and_injections_cover_every_family() -> None:
+def test_direct_graders_keep_their_scale() -> None:
     steps = rate_directly(GraderInput("dog age by teeth"), PASSAGE, PROMPTS["Thomas"])
     grade, calls = ask(steps, Completion("2", distribution={"2": 0.9, "0": 0.1}))
     assert grade == Grade(2, raw="2", confidence=0.9, distribution=(0.1, 0, 0.9))
@@ -301,9 +300,6 @@ def test_direct_graders_keep_their_scale_and_injections_cover_every_family() -> 
     assert judge(Completion("relevant"), "Thomas").status == "failed", "direct graders have no default"
     _, calls = ask(rate_directly(RISE, PASSAGE, PROMPTS["QA-judge"]), Completion("YES"))
     assert "Correct Answers: rise Retrieved" in fill_prompt(calls[0].prompt, calls[0].values).user
-    assert len({injection.name for injection in INJECTIONS}) == len(INJECTIONS) >= 30
-    families = {"claim", "order", "format", "JSON", "fence", "turn", "example", "unicode", "token"}
-    assert {injection.family for injection in INJECTIONS} == families
 
 
 @pytest.mark.parametrize("name", ["FaggioliB", "FaggioliB_few", "HELM", "Sun", "Sun_few", "Q-judge", "QA-judge"])
@@ -314,23 +310,7 @@ def test_yes_scores_one_and_no_scores_zero(name: str) -> None:
     assert judge(Completion("XXX"), name) == Grade(None, "failed", raw="XXX", reason=UNDECIDED)
 
 
-# --- injections and matching ---
-
-
-def grading_prompts() -> list[Prompt]:
-    return [prompt for prompt in PROMPTS.values() if prompt.use in ("self-rating", "direct")]
-
-
-@pytest.mark.parametrize("injection", INJECTIONS, ids=lambda injection: injection.name)
-def test_injected_ratings_never_reach_the_parser(injection: Injection) -> None:
-    for prompt in grading_prompts():
-        method = self_rating if prompt.use == "self-rating" else rate_directly
-        written = "No" if prompt.form == "yes-no" else "0"
-        grade, calls = ask(method(RISE, injection.text, prompt, fence=True), Completion(written))
-        assert (grade.rating, grade.raw, grade.answer) == (0, written, None)
-        assert calls[0].values["context"] == injection.text, "the passage is a value, not part of the template"
-        silent, _ = ask(method(RISE, injection.text, prompt, fence=True), Completion(""))
-        assert silent.status == "failed"
+# --- matching ---
 
 
 @pytest.mark.parametrize(

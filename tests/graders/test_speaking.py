@@ -9,12 +9,12 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.bank import speaking_passages
 from exam_workbench.board_summary import board_readiness, publication_checks
+from exam_workbench.graders._reading.injections import INJECTIONS
 from exam_workbench.injection_signs import ANY, PATTERNS, REPEATS, find_signs
 from exam_workbench.labels import Policy, basis, label_readiness
 from exam_workbench.review import Filters, read_passage, search_passages
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.injections import INJECTIONS
 from tests.made.projects import fill, filled_project, judge, pool_passages
 from tests.made.shell import ShellOn
 
