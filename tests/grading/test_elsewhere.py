@@ -74,18 +74,10 @@ def edit(answers: Path, change: Callable[[list[dict[str, Any]]], object]) -> Pat
     return answers
 
 
-def rater(kind: str = "self-rating", **parameters: Any) -> Grader:
-    with use_access(extend_access("http://localhost:9/v1", None)):
-        return make_grader(
-            kind,
-            {
-                "model": "m",
-                "back_end": "openai",
-                "base_url": "http://localhost:9/v1",
-                "structured": "text",
-                **parameters,
-            },
-        )
+def rater(kind: str = "self-rating", base_url: str = "http://localhost:9/v1", **parameters: Any) -> Grader:
+    given = {"model": "m", "back_end": "openai", "base_url": base_url, "structured": "text"}
+    with use_access(extend_access(base_url, None)):
+        return make_grader(kind, given | parameters)
 
 
 def grades(project: Project) -> list[tuple[Any, ...]]:
@@ -321,9 +313,7 @@ _fresh = itertools.count(1)
 
 def batch_rater(server: EndpointServer, kind: str = "self-rating", **more: Any) -> Grader:
     """A grader that has not graded yet."""
-    given = {"model": "m", "back_end": "openai", "base_url": server.url, "structured": "text"}
-    with use_access(extend_access(server.url, None)):
-        return make_grader(kind, {**given, "temperature": next(_fresh) / 1000, **more})
+    return rater(kind, server.url, **{"temperature": next(_fresh) / 1000, **more})
 
 
 def start(project: Project, grader: Grader, scope: Scope = EVERYTHING, most: int = 3, **caps: Any) -> list[int]:
@@ -612,12 +602,7 @@ def test_batches_survive_an_unavailable_endpoint(project: Project, server: Endpo
         grading.advance_batches(project, grader, "ann")
     shelf.away = 0
     grading.advance_batches(project, grader, "ann")
-    with use_access(extend_access("http://localhost:9/v1", None)):
-        other = make_grader(
-            "self-rating",
-            {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1", "structured": "text",
-             "temperature": grader.spec.parameters["temperature"]},
-        )  # fmt: skip
+    other = rater(temperature=grader.spec.parameters["temperature"])
     with refusal("batches-at-another-address", "http://localhost:9/v1", kind=GradingError):
         grading.advance_batches(project, other, "ann")
     carry_on(project, grader)

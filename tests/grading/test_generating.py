@@ -33,7 +33,7 @@ from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
 from tests.made.projects import commit, filled_project, grade, judge
 from tests.made.refusals import mentions, refusal
 from tests.made.screens import Screen, keyed, named, numbers, served, visit
-from tests.made.shell import Run, printed
+from tests.made.shell import Run, ShellOn, printed
 from tests.made.tiny_models import build_untrained
 
 __all__ = ["served"]  # fixture
@@ -484,12 +484,9 @@ def test_key_passages_are_well_rated_first_then_judged_relevant(sea: Project) ->
 
 
 @pytest.fixture
-def exam(sea: Project, monkeypatch: pytest.MonkeyPatch, commands: Run) -> Run:
+def exam(shell_on: ShellOn) -> Run:
     """Runs a command on the project, as ann."""
-    sea.close()
-    monkeypatch.setenv("EXAM_PROJECT", str(sea.path))
-    monkeypatch.setenv("EXAM_AUTHOR", "ann")
-    return commands
+    return shell_on(fill_sea)
 
 
 def test_commands_generate_edit_accept_and_list_proposals(exam: Run) -> None:
@@ -512,11 +509,11 @@ def test_commands_generate_edit_accept_and_list_proposals(exam: Run) -> None:
     assert [question["text"] for question in in_bank] == ["A one?"]
 
 
-def test_command_lists_drafting_jobs_and_marks_interrupted_ones(exam: Run, sea: Project) -> None:
+def test_command_lists_drafting_jobs_and_marks_interrupted_ones(exam: Run) -> None:
     with EndpointServer(lambda seen: questions("A?")) as server:
         asked = ("generate", "--query", "birds", "--model", "m", "--base-url", server.url)
         assert exam(*asked)[0] == 0
-        project = open_project(sea.path)
+        project = open_project(Path("some.duckdb"))
         commit(project, "UPDATE jobs SET state = 'running', ended_at = NULL")
         project.close()
         assert exam(*asked)[0] == 0
