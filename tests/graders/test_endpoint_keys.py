@@ -15,7 +15,7 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -36,7 +36,6 @@ from exam_workbench.graders._reading.calls import complete_calls
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, Question
 from tests.cli.test_cli import Exam, exam  # noqa: F401
-from tests.graders.test_parsing import SERVICE_MESSAGES
 from tests.made.endpoint_calls import (
     KEY,
     drive,
@@ -58,11 +57,8 @@ from tests.made.endpoint_server import (
     hang,
     leading_to,
     packed,
-    page,
     rate,
-    refuse,
     status,
-    too_many,
     torn,
 )
 from tests.made.projects import fill, judge, new_project
@@ -589,77 +585,16 @@ SECRET = "sk-proj-Zq8vK2mXw7RtYb4NcP1sLd9HfJ6gTe3A"
 PIECE = 12
 
 
-@dataclass(frozen=True)
-class Case:
-    """An endpoint's behaviour for one passage, and the rating to keep, or None if the pair must fail."""
-
-    behave: Callable[[Seen], Reply]
-    rating: int | None = None
-
-
-def says(text: str, **more: object) -> Case:
-    """Return a case of a chat answer (HTTP 200) that must not be read as a rating."""
-    return Case(lambda seen: chat(text, **more))  # type: ignore[arg-type]
-
-
-def good(rating: int, **more: object) -> Case:
-    """Return a case of a sound answer with odd additional fields."""
-    return Case(lambda seen: chat(json.dumps({"rating": rating}), **{"model": "m", **more}), rating)  # type: ignore[arg-type]
-
-
-def does(reply: Reply) -> Case:
-    return Case(lambda seen: reply)
-
-
-def hostile_cases(elsewhere: str) -> list[Case]:
-    """Return all cases, with a sound answer after each failure, because an endpoint that only fails ends the job."""
-    huge = {"prompt_tokens": 2**62, "completion_tokens": 2**62}
-    absurd = (huge, huge, huge, {"prompt_tokens": -1, "completion_tokens": "x"}, [1])
-    odd = [
-        *(good(rating, usage=usage) for rating, usage in enumerate(absurd)),
-        good(5, model="another-model"),
-        good(4, model="m-2024-08-06"),
-        good(3, model=["m"]),
-        Case(lambda seen: packed(rate(seen, 2).content), 2),
-        Case(lambda seen: chat('```json\n{"rating": 1}\n```'), 1),
-        Case(lambda seen: too_many(retry_after_ms=20) if seen.attempt == 1 else rate(seen, 5), 5),
-        Case(lambda seen: status(500) if seen.attempt == 1 else rate(seen, 0), 0),
-        Case(lambda seen: Reply(content=rate(seen, 3).content, headers={"set-cookie": f"k={SECRET}"}), 3),
-    ]
-    refused = [
-        "I'm sorry, but I can't assist",
-        "I'm sorry, I have 3 concerns",
-        "As an AI: 5",
-        "5",
-        "Rating: 5",
-        "",
-        " ",
-    ]
-    off = ['{"rating": 9}', '{"rating": "5"}', '{"rating": 5, "error": 1}', '{"rating": 4} 5', '{"rating": NaN}']
-    broken = [refuse(), page(), torn(chat("5")), hang(), Reply(content=b"[" * 100_000), status(418)]
-    # The padding puts the key where a long message is cut.
-    leaks = [
-        case
-        for form in FORMS.values()
-        for leak in ("x" * 185 + form(SECRET),)
-        for case in (
-            says(f"Rating: 5. {form(SECRET)}", model=form(SECRET)),
-            does(status(400, leak)),
-            does(Reply(content=json.dumps({"error": {"message": leak}}).encode())),
-            does(chat(None, refusal=leak)),
-        )
-    ]
-    bad = [
-        *map(says, refused + off + SERVICE_MESSAGES),
-        *map(does, broken),
-        *(does(leading_to(f"{elsewhere}/{code}", code)) for code in (301, 302, 303, 307, 308)),
-        does(Reply(endless=b" " * 65536)),
-        does(Reply(endless=b"5", pause=0.05)),
-        does(Reply(endless_head=b"x: " + b"y" * 9000 + b"\r\n")),
-        does(packed(b"5" * 50_000_000)),
-        *leaks,
-    ]
-    return odd + [case for one in bad for case in (one, good(len(bad) % 6))]
+def leaking_replies() -> list[Reply]:
+    """Return replies that contain the key in every form, as an answer, a model name, an error and a refusal."""
+    replies = []
+    for form in FORMS.values():
+        # The padding puts the key where a long message is cut.
+        leak = "x" * 185 + form(SECRET)
+        error = json.dumps({"error": {"message": leak}}).encode()
+        replies += [chat(f"Rating: 5. {form(SECRET)}", model=form(SECRET)), chat(None, refusal=leak)]
+        replies += [status(400, leak), Reply(content=error)]
+    return replies
 
 
 def signs(text: str) -> list[str]:
@@ -720,45 +655,47 @@ def project_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.long
-def test_sound_answers_are_kept_others_fail_and_key_is_in_no_file(
+def test_key_in_replies_gets_into_no_file_log_or_output(
     exam: Exam,  # noqa: F811
     project_path: Path,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    with EndpointServer() as elsewhere:
-        cases = hostile_cases(elsewhere.url)
-        # Judged passages are in the pool at any rank.
-        project = new_project(project_path)
-        ids = [f"p{i}" for i in range(len(cases))]
-        fill(project, [Question("q/a", "q", "What?")], {}, {"sys": {"q": ids}})
-        judge(project, {("q", one): 0 for one in ids})
-        project.close()
-        log = project_path.with_name(f"{project_path.name}.wal")
-        logged: list[bytes] = []
+    leaking = leaking_replies()
+    # The first answers show that the endpoint follows schemas. An endpoint that only fails would end the job.
+    sound = chat('{"rating": 3}', model="another-model")
+    replies = [sound] * 16 + [reply for leak in leaking for reply in (leak, sound)]
+    kept = len(replies) - len(leaking)
+    # Judged passages are in the pool at any rank.
+    project = new_project(project_path)
+    ids = [f"p{i}" for i in range(len(replies))]
+    fill(project, [Question("q/a", "q", "What?")], {}, {"sys": {"q": ids}})
+    judge(project, {("q", one): 0 for one in ids})
+    project.close()
+    log = project_path.with_name(f"{project_path.name}.wal")
+    logged: list[bytes] = []
 
-        def behave(seen: Seen) -> Reply:
-            number = re.search(r"text of p(\d+)", seen.prompt)
-            assert number
-            if int(number[1]) % 20 == 0 and log.exists():
-                # While the job runs, much of its data is only in this log.
-                logged.append(log.read_bytes())
-            return cases[int(number[1])].behave(seen)
+    def behave(seen: Seen) -> Reply:
+        number = re.search(r"text of p(\d+)", seen.prompt)
+        assert number
+        if int(number[1]) % 20 == 0 and log.exists():
+            # While the job runs, much of its data is only in this log.
+            logged.append(log.read_bytes())
+        return replies[int(number[1])]
 
-        with EndpointServer(behave) as server:
-            ran = exam(
-                *("grade", "--grader", "self-rating", "--model", "m", "--base-url", server.url, "--concurrency", "16"),
-                *("--set", "timeout_s=4", "--set", "attempts=2", "--set", "key_variable=OPENAI_API_KEY"),
-            )  # fmt: skip
-            assert server.seen[0].headers["authorization"] == f"Bearer {SECRET}"
-        assert ran.code == 0, ran.err[-2000:]
-        assert (elsewhere.seen, elsewhere.connections) == ([], 0)
+    with EndpointServer(behave) as server:
+        ran = exam(
+            *("grade", "--grader", "self-rating", "--model", "m", "--base-url", server.url, "--concurrency", "16"),
+            *("--set", "attempts=2", "--set", "key_variable=OPENAI_API_KEY"),
+        )  # fmt: skip
+        assert server.seen[0].headers["authorization"] == f"Bearer {SECRET}"
+    assert ran.code == 0, ran.err[-2000:]
     assert any(logged)
     # If the log only grew since the last read, the later copy contains the earlier one.
     logged = [raw for raw, later in itertools.pairwise([*logged, b""]) if not later.startswith(raw)]
     assert [at for at, raw in enumerate(logged) if signs(raw.decode("latin-1"))] == []
-    assert "another-model (1)" in ran.err
+    assert f"another-model ({kept})" in ran.err
     printed = [ran.out, ran.err]
     for command in (
         ("failures", "--limit", "5000"), ("failures", "--json", "--limit", "5000"), ("jobs",), ("jobs", "--json"),
@@ -771,21 +708,13 @@ def test_sound_answers_are_kept_others_fail_and_key_is_in_no_file(
         printed += [shown.out, shown.err]
     project = open_project(project_path)
     try:
-        texts = "JOIN passage_texts t ON text_key = passage_text_key"
-        kept = dict(project.rows(f"SELECT t.text, rating FROM grades {texts}"))
-        failed = dict(project.rows(f"SELECT t.text, reason FROM failures {texts}"))
-        defaulted = project.value("SELECT count(*) FROM grades WHERE defaulted")
-        for i, case in enumerate(cases):
-            assert kept.get(f"text of p{i}") == case.rating, (i, failed.get(f"text of p{i}"), case)
-        assert defaulted == 0
-        assert kept.keys().isdisjoint(failed) and len(kept) + len(failed) == len(cases)
-        assert all(reason and len(reason) < 300 and reason.isprintable() for reason in failed.values())
-        assert project.value("SELECT count(*) FROM grades WHERE note LIKE '%answered by another-model%'") == 1
+        assert project.rows("SELECT rating FROM grades WHERE note LIKE '%another-model%'") == [(3,)] * kept
+        reasons = [reason for (reason,) in project.rows("SELECT reason FROM failures")]
+        assert len(reasons) == len(leaking) and all(len(one) < 300 and one.isprintable() for one in reasons)
         held = [text for text in texts_of(project) if signs(text)]
         assert held == []
     finally:
         project.close()
     for text in [*printed, caplog.text]:
         assert signs(text) == []
-    leaking = {path.name for path, text in contents_of(tmp_path) if signs(text)}
-    assert leaking == set()
+    assert {path.name for path, text in contents_of(tmp_path) if signs(text)} == set()
