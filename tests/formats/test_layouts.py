@@ -203,14 +203,42 @@ class Made:
     Args:
         kind: its name on the command line.
         clear: whether a person who knows the format can identify the columns.
-        read: a function that reads the file into the form of `truth`.
+        content: the reader that returns the form of `truth`; by default the one of its kind.
     """
 
     kind: str
-    source: Source
+    name: str
+    text: str
     clear: bool
     truth: Any
-    read: Callable[[Source, Report], Any]
+    content: str = ""
+
+    @property
+    def source(self) -> Source:
+        return source(self.name, self.text)
+
+    def read(self, report: Report) -> Any:
+        return CONTENTS[self.content or self.kind](self.source, report)
+
+
+CONTENTS: dict[str, Callable[[Source, Report], Any]] = {
+    "runs": lambda file, report: {
+        (line.query_id, line.passage_id, line.score, line.tag) for line in read_run_lines(file, report)
+    },
+    "qrels": lambda file, report: {(one.query_id, one.passage_id, one.value) for one in read_qrels(file, report)},
+    "leaderboard": lambda file, report: {
+        board.measure: ({row.run: round(row.score, 6) for row in board.rows}, board.per_query)
+        for board in read_boards(file, report)
+    },
+    "responses-matrix": lambda file, report: {one.student: one.verdicts for one in read_matrix(file, report)},
+    "students": read_factors,
+    "bank": lambda file, report: {
+        (q.query_id, q.question_id, q.text, q.weight) for q in read_bank(file, report).questions
+    },
+    "bank without ids": lambda file, report: {(q.query_id, q.text) for q in read_bank(file, report).questions},
+    "queries": lambda file, report: {q.query_id: (q.text, q.narrative) for q in read_queries(file, report)},
+    "passages": lambda file, report: {p.passage_id: p.text for p in read_passages(file, report)},
+}
 
 
 def sentence(random: Random, least: int = 3) -> str:
@@ -256,13 +284,7 @@ def a_run(random: Random) -> Made:
     named = (["qid", "Q0", "docno", "rank", "score", "tag"], ["query-id", "iter", "doc_id", "rank", "score", "run"])
     names = random.choice((None, *named))
     text, clear = table(random, rows, names, "\t,; ")
-    return Made(
-        "runs", Source(random.choice(("some.run", "some.txt", "some.tsv")), data=text.encode()), clear, truth, runs
-    )
-
-
-def runs(source: Source, report: Report) -> Any:
-    return {(line.query_id, line.passage_id, line.score, line.tag) for line in read_run_lines(source, report)}
+    return Made("runs", random.choice(("some.run", "some.txt", "some.tsv")), text, clear, truth)
 
 
 def some_qrels(random: Random) -> Made:
@@ -274,20 +296,7 @@ def some_qrels(random: Random) -> Made:
         rows = [[q, p, value] for q, _, p, value in rows]
         names = random.choice((["query-id", "corpus-id", "score"], ["qid", "pid", "label"]))
     text, clear = table(random, rows, names, "\t,; ")
-    return Made(
-        "qrels", Source(random.choice(("some.qrels", "test.tsv", "some.txt")), data=text.encode()), clear, truth, qrels
-    )
-
-
-def qrels(source: Source, report: Report) -> Any:
-    return {(each.query_id, each.passage_id, each.value) for each in read_qrels(source, report)}
-
-
-def boards(source: Source, report: Report) -> Any:
-    return {
-        board.measure: ({row.run: round(row.score, 6) for row in board.rows}, board.per_query)
-        for board in read_boards(source, report)
-    }
+    return Made("qrels", random.choice(("some.qrels", "test.tsv", "some.txt")), text, clear, truth)
 
 
 def a_wide_board(random: Random) -> Made:
@@ -297,9 +306,7 @@ def a_wide_board(random: Random) -> Made:
     names = [random.choice(("run", "system", "run_id", "method")), *measures] if random.random() < 0.8 else None
     text, clear = table(random, rows, names, "")
     truth = {m: ({row[0]: float(row[at]) for row in rows}, {}) for at, m in enumerate(measures, 1)}
-    return Made(
-        "leaderboard", Source(random.choice(("board.tsv", "board.csv")), data=text.encode()), clear, truth, boards
-    )
+    return Made("leaderboard", random.choice(("board.tsv", "board.csv")), text, clear, truth)
 
 
 def a_matrix(random: Random) -> Made:
@@ -308,18 +315,14 @@ def a_matrix(random: Random) -> Made:
     names = ["student", *items] if random.random() < 0.7 else None
     text, clear = table(random, rows, names, "")
     truth = {row[0]: {item: cell == "1" for item, cell in zip(items, row[1:], strict=True)} for row in rows}
-    return Made("responses-matrix", Source("answers.csv", data=text.encode()), clear, truth, matrix)
-
-
-def matrix(source: Source, report: Report) -> Any:
-    return {each.student: each.verdicts for each in read_matrix(source, report)}
+    return Made("responses-matrix", "answers.csv", text, clear, truth)
 
 
 def factors(random: Random) -> Made:
     rows = [[f"model-{n}", random.choice(("llama", "mistral")), random.choice(("bm25", "oracle"))] for n in range(4)]
     text, clear = table(random, rows, ["student", "model", "retrieval"], "")
     truth = {student: {"model": model, "retrieval": retrieval} for student, model, retrieval in rows}
-    return Made("students", Source("parts.csv", data=text.encode()), clear, truth, read_factors)
+    return Made("students", "parts.csv", text, clear, truth)
 
 
 def a_bank(random: Random) -> Made:
@@ -332,16 +335,8 @@ def a_bank(random: Random) -> Made:
         rows, names, usual = [[q, text] for q, _, text, _ in rows], None, "\t"
         truth = {(q, text) for q, text in rows}
     text, clear = table(random, rows, names, usual, spaced=False)
-    read = bank if names else pairs
-    return Made("bank", Source(random.choice(("bank.csv", "questions.tsv")), data=text.encode()), clear, truth, read)
-
-
-def bank(source: Source, report: Report) -> Any:
-    return {(q.query_id, q.question_id, q.text, q.weight) for q in read_bank(source, report).questions}
-
-
-def pairs(source: Source, report: Report) -> Any:
-    return {(q.query_id, q.text) for q in read_bank(source, report).questions}
+    content = "bank" if names else "bank without ids"
+    return Made("bank", random.choice(("bank.csv", "questions.tsv")), text, clear, truth, content)
 
 
 def some_texts(random: Random) -> Made:
@@ -366,15 +361,9 @@ def some_texts(random: Random) -> Made:
             names = None
         text, clear = table(random, rows, names, "\t", spaced=False)
     kind, name = ("queries", "queries") if of_queries else ("passages", "corpus")
-    return Made(
-        kind, Source(f"{name}.{random.choice(('tsv', 'csv', 'jsonl'))}", data=text.encode()), clear, truth, texts[kind]
-    )
+    return Made(kind, f"{name}.{random.choice(('tsv', 'csv', 'jsonl'))}", text, clear, truth)
 
 
-texts: dict[str, Callable[[Source, Report], Any]] = {
-    "queries": lambda source, report: {q.query_id: (q.text, q.narrative) for q in read_queries(source, report)},
-    "passages": lambda source, report: {p.passage_id: p.text for p in read_passages(source, report)},
-}
 MAKERS = (a_run, some_qrels, a_wide_board, a_matrix, factors, a_bank, some_texts)
 
 
@@ -396,7 +385,7 @@ def outcome(project: Project, made: Made) -> str:
         return f"taken for {guess}"
     if made.kind in ("runs", "qrels") and imported(project, "leaderboard", made.source):
         return "let in as leaderboard"
-    found = made.read(made.source, report)
+    found = made.read(report)
     if report.count:
         return "refused"
     if found != made.truth:
@@ -417,7 +406,7 @@ def test_files_are_read_correctly_or_refused(tmp_path: Path) -> None:
         said = outcome(project, made)
         seen[said] += made.clear
         if said not in ("right", "right, not guessed", "refused"):
-            wrong.append((seed, made.kind, said, (made.source.data or b"").decode()[:300]))
+            wrong.append((seed, made.kind, said, made.text[:300]))
     project.close()
     assert not wrong, wrong[:3]
     assert seen["right"] >= 0.9 * sum(seen.values())
