@@ -20,10 +20,10 @@ from exam_workbench.errors import FileError, Problem, Report
 from exam_workbench.formats import _source as source
 from exam_workbench.formats._source import open_lines
 from exam_workbench.formats.graded_files import read_graded, write_graded
-from exam_workbench.formats.passage_files import read_passages, write_passages
+from exam_workbench.formats.passage_files import read_passages
 from exam_workbench.formats.query_files import read_queries, write_queries
 from exam_workbench.formats.question_bank_files import write_bank, write_bank_csv
-from exam_workbench.formats.trec_files import read_qrels, write_qrels
+from exam_workbench.formats.trec_files import write_qrels
 from exam_workbench.types import (
     KINDS,
     GradeColumns,
@@ -62,16 +62,6 @@ def read_whole(read: Callable[[formats.Source, Report], Any], file: formats.Sour
 
 
 # Round trips
-
-
-@few
-@given(st.dictionaries(st.tuples(ids, ids), st.integers(-5, 5), min_size=1))
-def test_qrels_round_trip(values: dict[tuple[str, str], int]) -> None:
-    out = io.StringIO()
-    write_qrels([(query, passage, value) for (query, passage), value in values.items()], out)
-    assert read_whole(read_qrels, source_of(out.getvalue())) == [
-        Judgment(query, passage, value) for (query, passage), value in values.items()
-    ]
 
 
 def test_qrels_are_written_and_queries_and_banks_read_in_all_formats() -> None:
@@ -113,14 +103,6 @@ def test_queries_round_trip(written: list[Query]) -> None:
     out = io.StringIO()
     write_queries(written, out)
     assert read_whole(read_queries, source_of(out.getvalue())) == written
-
-
-@few
-@given(st.lists(st.builds(Passage, ids, texts), min_size=1))
-def test_passages_round_trip(written: list[Passage]) -> None:
-    out = io.StringIO()
-    write_passages(written, out)
-    assert read_whole(read_passages, source_of(out.getvalue())) == written
 
 
 optional = st.none() | texts
