@@ -8,15 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import duckdb
 import pytest
 
-from exam_workbench.errors import ProjectError
 from exam_workbench.exchange import bundle_publication, bundle_sizes, list_publications, publish_qrels, reproduce_qrels
 from exam_workbench.labels import Policy
 from exam_workbench.records import list_actions
-from exam_workbench.store import Project, no_room
-from pages.parts.shared import error_messages
+from exam_workbench.store import Project
 from tests.made.fuzz_parquet import exported, fill_most
 from tests.made.projects import file_of, made_project
 
@@ -124,13 +121,3 @@ def test_undelivered_exports_are_not_recorded(project: Project) -> None:
     delivered = list[bytes]()
     packed = bundle_publication(project, Policy(), "ann", deliver=delivered.append)
     assert delivered == [packed] and len(list_publications(project)) == 2 and len(bundle_sizes(project)) == 1
-
-
-def test_screens_report_full_disk_as_commands_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = list[Exception]()
-    monkeypatch.setattr(error_messages.ui, "show_error", shown.append)
-    monkeypatch.setattr(error_messages.st, "button", lambda *_, **__: None)
-    for error in (OSError(28, "No space left on device", "/some/file"), duckdb.IOException("No space left on device")):
-        error_messages.show(error)
-    assert [type(one) for one in shown] == [ProjectError] * 2
-    assert no_room("x", OSError(5, "Input/output error")) is None and no_room("x", ValueError("File too large")) is None

@@ -47,6 +47,7 @@ def part():
 
 st.button("Break the click", on_click=click, args=(LookupError("in a click"),))
 st.button("Refuse the click", on_click=click, args=(InputError("empty-note", "The note is empty.", "Say why."),))
+st.button("Fill the disk", on_click=click, args=(OSError(28, "No space left on device", "/some/file"),))
 part()
 """
 
@@ -77,9 +78,10 @@ def test_failure_in_fragment_or_callback_shows_error_page(
         next(button for button in app.button if button.label == "Try again").click().run()
         assert not app.error
         assert "The part is whole." in [text.value for text in app.text]
-    app = Screen(script).run()
-    next(button for button in app.button if button.label == "Refuse the click").click().run()
-    assert app.errors() == ["empty-note"]
+    for label, code in (("Refuse the click", "empty-note"), ("Fill the disk", "disk-full")):
+        app = Screen(script).run()
+        next(button for button in app.button if button.label == label).click().run()
+        assert app.errors() == [code]
 
 
 def number_on(page: Page) -> str:
