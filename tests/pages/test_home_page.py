@@ -208,24 +208,10 @@ class TestHome:
         assert waiting["count"] == "1"
         assert [(one["count"], "query=q1" in one["to"]) for one in waiting["more"]] == [("4", True)]
 
-    @pytest.mark.parametrize(
-        ("kind", "file", "content"),
-        [
-            ("qrels", "dl.2020.nist.qrels", "q1 0 p1 1\n"),
-            ("qrels", "judged.by.txt", "q1 0 p1 1\n"),
-            (
-                "graded",
-                "all.our.grades.jsonl",
-                '["q1", [{"paragraph_id": "p1", "text": "x", "paragraph_data":'
-                ' {"judgments": [{"paragraphId": "p1", "query": "q1", "relevance": 1}]}}]]\n',
-            ),
-        ],
-    )
-    def test_shell_and_browser_propose_same_source_names(
-        self, project: Project, tmp_path: Path, kind: str, file: str, content: str
-    ) -> None:
+    def test_shell_and_browser_propose_same_source_names(self, project: Project, tmp_path: Path) -> None:
         board = ("a.b.tsv", "run\tap\nx\t1\n")
-        files = {"queries": ("q.tsv", "q1\tone\n"), kind: (file, content), "leaderboard": board}
+        qrels = ("dl.2020.nist.qrels", "q1 0 p1 1\n")
+        files = {"queries": ("q.tsv", "q1\tone\n"), "qrels": qrels, "leaderboard": board}
         folder = tmp_path / "shell"
         new_project(path := folder / "p.duckdb").close()
         app = visit("home")
