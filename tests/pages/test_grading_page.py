@@ -532,15 +532,6 @@ class TestJudgedSample:
 
 
 class TestFailedPairs:
-    def test_markup_is_shown_as_plain_text(self, project: Project) -> None:
-        fill(project, [Question("q1/a", "q1", MARKUP)], {}, RUNS)
-        say(project, (MARKUP, "p1", Grade(None, "failed", raw=MARKUP, reason=MARKUP)))
-        app = visit("grading")
-        assert MARKUP in codes(app)
-        assert any(MARKUP in text.value for text in app.text)
-        label = next(box.label for box in app.expander if "text of p1" in box.label)
-        assert MARKUP in as_text(label.replace("**", "", 1).replace("** ", " ", 1))
-
     def test_failed_pairs_are_paged_and_filtered_by_reason(self, project: Project) -> None:
         asked = [Question(f"q1/{i}", "q1", f"Question {i:02}?") for i in range(13)]
         fill(project, asked, {}, RUNS)
