@@ -39,7 +39,7 @@ from exam_workbench.types import Query, Question
 from pages.parts.shared import login, people_here, visitor
 from pages.parts.shared.screens import MENU, SCREENS, entry_of
 from tests.made.browser import Server, as_it_is_now, note as box_of, ready, visit as go_to
-from tests.made.projects import commit, new_project
+from tests.made.projects import commit, filled_project, new_project
 from tests.made.screens import Screen, keyed, named, numbers, put_small, shown_project, visit
 
 FOR_VIEWERS = ("home", "leaderboard", "measures")
@@ -53,7 +53,7 @@ def put(project: Project) -> None:
     set_member(project, "olga@x.org", "organizer", "shell", name="Olga O.")
 
 
-looked_at = shown_project(put)
+looked_at, peopled = shown_project(put), filled_project(put)
 
 
 @pytest.fixture
@@ -153,8 +153,7 @@ def test_each_login_provider_has_its_own_client(monkeypatch: pytest.MonkeyPatch)
         assert not login.is_for_this_app({"provider": provider, "aud": audience})
 
 
-def test_actions_are_recorded_under_the_login_name(project: Project, log_in: Callable[..., None]) -> None:
-    put(project)
+def test_actions_are_recorded_under_the_login_name(peopled: Project, log_in: Callable[..., None]) -> None:
     log_in("olga")
     app = visit("people")
     assert not keyed(app.text_input, "author")
@@ -163,34 +162,32 @@ def test_actions_are_recorded_under_the_login_name(project: Project, log_in: Cal
     assert app.errors() == ["invalid-identity"] and app.text_input("add person 0 name").value == "Nina"
     app.text_input("add person 0 identity").set_value("New@x.org")
     app.press("give role")
-    assert project.members()["new@x.org"].role == "assessor"
+    assert peopled.members()["new@x.org"].role == "assessor"
     assert app.text_input("add person 1 name").value == ""
-    assert project.rows("SELECT author FROM activity ORDER BY activity_key DESC LIMIT 1") == [("Olga O.",)]
+    assert peopled.rows("SELECT author FROM activity ORDER BY activity_key DESC LIMIT 1") == [("Olga O.",)]
 
 
-def test_people_screen_changes_and_removes_people(project: Project, log_in: Callable[..., None]) -> None:
-    put(project)
+def test_people_screen_changes_and_removes_people(peopled: Project, log_in: Callable[..., None]) -> None:
     log_in("olga")
     app = visit("people")
     of_asta = next(box for box in app.multiselect if box.value == ["q1"])
     of_asta.set_value(["q2"])
     app.run()
-    assert project.members()["asta@x.org"].queries == ("q2",)
+    assert peopled.members()["asta@x.org"].queries == ("q2",)
     app.press("undo person")
-    assert project.members()["asta@x.org"].queries == ("q1",)
+    assert peopled.members()["asta@x.org"].queries == ("q1",)
     role = next(box for box in app.selectbox if str(box.key).startswith("role ") and box.value == "viewer")
     role.set_value("assessor")
     app.run()
-    assert project.members()["vera@x.org"].role == "assessor"
+    assert peopled.members()["vera@x.org"].role == "assessor"
     app.press("remove olga@x.org")
     app.check_refused("last-organizer", "Olga O.")
     app.press("remove vera@x.org")
-    assert "vera@x.org" not in project.members()
+    assert "vera@x.org" not in peopled.members()
 
 
-def test_assessor_starts_at_assigned_work_and_marks_it_done(project: Project, log_in: Callable[..., None]) -> None:
-    put(project)
-    set_guidelines(project, "Read the *whole* passage.", "shell")
+def test_assessor_starts_at_assigned_work_and_marks_it_done(peopled: Project, log_in: Callable[..., None]) -> None:
+    set_guidelines(peopled, "Read the *whole* passage.", "shell")
     log_in("asta")
     app = visit("home")
     # One of the two queries is assigned to asta.
@@ -201,15 +198,14 @@ def test_assessor_starts_at_assigned_work_and_marks_it_done(project: Project, lo
     assert door["to"].startswith("question_bank?")
     app = visit("my_work")
     app.choose("done q1", True)
-    assert done_queries(project)["asta"].keys() == {"q1"}
+    assert done_queries(peopled)["asta"].keys() == {"q1"}
     assert done_of(app) == [(100, [1, 1])]
     app.choose("done q1", False)
-    assert done_queries(project) == {}
+    assert done_queries(peopled) == {}
 
 
-def test_passages_show_guidelines_and_other_people_present(project: Project, log_in: Callable[..., None]) -> None:
-    put(project)
-    set_guidelines(project, "Only what is *said*.", "shell", "q1")
+def test_passages_show_guidelines_and_other_people_present(peopled: Project, log_in: Callable[..., None]) -> None:
+    set_guidelines(peopled, "Only what is *said*.", "shell", "q1")
     log_in("olga")
     assert not visit("question_bank", query="q1").shows("others-here")
     log_in("asta")
@@ -221,9 +217,8 @@ def test_passages_show_guidelines_and_other_people_present(project: Project, log
 
 
 def test_changes_saved_by_others_are_announced(
-    project: Project, log_in: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    peopled: Project, log_in: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(project)
     log_in("asta")
     assert not visit("home").shows("news-of-others")
     # Simulate the fragment that checks for changes after a while.
@@ -231,10 +226,10 @@ def test_changes_saved_by_others_are_announced(
     app = visit("home")
     assert app.shows("news-of-others", "shell", "tester")
     monkeypatch.undo()
-    assert acted_since(project, latest_action(project), "asta") == []
-    mark_done(project, "q1", True, "asta")
-    set_guidelines(project, "New.", "Olga O.")
-    assert acted_since(project, latest_action(project) - 2, "asta") == ["Olga O."]
+    assert acted_since(peopled, latest_action(peopled), "asta") == []
+    mark_done(peopled, "q1", True, "asta")
+    set_guidelines(peopled, "New.", "Olga O.")
+    assert acted_since(peopled, latest_action(peopled) - 2, "asta") == ["Olga O."]
 
 
 def test_local_use_without_login_gives_full_access(shared: Project) -> None:
@@ -252,13 +247,15 @@ def put_double(project: Project) -> None:
     assign_double(project, "q1", "olga", ["bo"])
 
 
-def test_differing_judgments_are_adjudicated(project: Project, log_in: Callable[..., None]) -> None:
-    put_double(project)
+doubled = filled_project(put_double)
+
+
+def test_differing_judgments_are_adjudicated(doubled: Project, log_in: Callable[..., None]) -> None:
     log_in("asta")
     visit("my_work").press("claim")
-    assert double_of(project, "q1").present == ("bo", "asta")
+    assert double_of(doubled, "q1").present == ("bo", "asta")
     for name, value in ("asta", 1), ("bo", 3):
-        judging.judge_passage(project.acting_as(f"{name}@x.org"), "q1", "p1", value, name)
+        judging.judge_passage(doubled.acting_as(f"{name}@x.org"), "q1", "p1", value, name)
     assert (nothing := visit("adjudication")).shows("nothing-to-decide")
     # People who may not assign queries get no link to assigning.
     assert nothing.links() == []
@@ -270,15 +267,14 @@ def test_differing_judgments_are_adjudicated(project: Project, log_in: Callable[
     app.check_refused("not-saved", 2, "p1")
     named(app.text_input, "reason").set_value("by the guidelines")
     app.press("decide 2")
-    assert source_judgments(project, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert source_judgments(doubled, ADJUDICATED) == {"q1": {"p1": 2}}
     assert app.shows("nothing-listed")
 
 
-def test_claimed_sample_is_listed_separately(project: Project, log_in: Callable[..., None]) -> None:
-    put_small(project)
+def test_claimed_sample_is_listed_separately(small: Project, log_in: Callable[..., None]) -> None:
     for name, role in ("olga", "organizer"), ("asta", "assessor"), ("bo", "assessor"):
-        set_member(project, f"{name}@x.org", role, "shell")
-    assign_double(project, "q1", "olga", ["bo"], passages=["p1", "p3"])
+        set_member(small, f"{name}@x.org", role, "shell")
+    assign_double(small, "q1", "olga", ["bo"], passages=["p1", "p3"])
     log_in("asta")
     visit("my_work").press("claim")
     app = visit("my_work")
@@ -289,16 +285,10 @@ def test_claimed_sample_is_listed_separately(project: Project, log_in: Callable[
     listed = visit("passages", **given).holds("passage-judging")
     assert sorted((card["query"], card["passage"]) for card in listed["cards"]) == [("q1", "p1"), ("q1", "p3")]
     for passage_id in ("p1", "p3"):
-        judging.judge_passage(project.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
+        judging.judge_passage(small.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
     # The next task is outside the sample, so its link does not select the sample.
     (title, *_) = (one.proto for one in visit("my_work").get("page_link") if "query=q1" in one.proto.query_string)
     assert "assigned" not in title.query_string
-
-
-@pytest.fixture
-def differing(project: Project) -> Project:
-    put_differing(project)
-    return project
 
 
 def put_differing(project: Project, passages: int = 2) -> None:
@@ -308,6 +298,9 @@ def put_differing(project: Project, passages: int = 2) -> None:
     for name, value in ("asta", 1), ("bo", 3):
         for passage_id in ("p1", "p2", "p3")[:passages]:
             judging.judge_passage(project, "q1", passage_id, value, name)
+
+
+differing = filled_project(put_differing)
 
 
 def give_reason(app: Screen, words: str) -> None:
@@ -444,53 +437,50 @@ def test_fast_keys_decide_and_open_the_next_case(
     expect(page.locator("[class*=st-key-reason] input")).to_be_focused()
 
 
-def test_people_screen_assigns_releases_and_sets_due_dates(project: Project, log_in: Callable[..., None]) -> None:
-    put_double(project)
+def test_people_screen_assigns_releases_and_sets_due_dates(doubled: Project, log_in: Callable[..., None]) -> None:
     for name in ("asta", "bo"):
-        judging.judge_passage(project, "q2", "p5", 1, name)
-    set_due(project, ["q2"], date(2026, 12, 24), "olga")
+        judging.judge_passage(doubled, "q2", "p5", 1, name)
+    set_due(doubled, ["q2"], date(2026, 12, 24), "olga")
     log_in("olga")
     app = visit("people")
     assert app.shows("agreement") and all(one.is_integer() for one in numbers(app.note("agreement")))
     # Due dates are removed only on request. An exam has no due dates and no double assignments.
-    commit(project, add_queries, [Query("e", "An exam")], replace=False)
-    bank.save_version(project, [Question("e/1", "e", "Which?", kind="choice", choices=("x", "y"))], "", "olga")
+    commit(doubled, add_queries, [Query("e", "An exam")], replace=False)
+    bank.save_version(doubled, [Question("e/1", "e", "Which?", kind="choice", choices=("x", "y"))], "", "olga")
     app = visit("people")
     assert len(named(app.multiselect, "due queries").options) == 2 and len(app.selectbox("double 0 query").options) == 1
     app.press("set due date").check_refused("no-due-date")
-    assert due_of(due_dates(project), "q2", "asta") == date(2026, 12, 24)
+    assert due_of(due_dates(doubled), "q2", "asta") == date(2026, 12, 24)
     app.press("remove due date")
-    assert due_of(due_dates(project), "q2", "asta") is None
+    assert due_of(due_dates(doubled), "q2", "asta") is None
     named(app.selectbox, "double 0 query").set_value("q2")
     named(app.multiselect, "double 0 assessors").set_value(["asta", "bo"])
     named(app.selectbox, "double 0 adjudicator").set_value("bo")
     app.press("assign").check_refused("adjudicator-takes-part", "bo")
     app.press("release")
-    assert double_of(project, "q1").people == {"bo": "released"}
+    assert double_of(doubled, "q1").people == {"bo": "released"}
 
 
-def test_people_screen_shows_progress_and_ends_double_assignments(project: Project) -> None:
-    put_small(project)
-    number = assign_double(project, "q1", "olga", ["asta", "bo"], passages=["p1", "p2"])
-    assign_double(project, "q2", "olga", ["asta"])
-    judging.judge_passage(project, "q1", "p1", 1, "asta")
-    judging.judge_passage(project, "q2", "p5", 1, "asta")
+def test_people_screen_shows_progress_and_ends_double_assignments(small: Project) -> None:
+    number = assign_double(small, "q1", "olga", ["asta", "bo"], passages=["p1", "p2"])
+    assign_double(small, "q2", "olga", ["asta"])
+    judging.judge_passage(small, "q1", "p1", 1, "asta")
+    judging.judge_passage(small, "q2", "p5", 1, "asta")
     app = visit("people")
     words = app.plain_texts()
     # For each query, the screen shows how many passages each person has judged.
     assert re.search(r"\basta\b\D*1\D+2\b\D*\bbo\b\D*0\D+2\b", words)
     assert re.search(r"\basta\b\D*1\D+3\b", words)
     app.press(f"end {number} now")
-    assert [one.query_id for one in open_double_assignments(project)] == ["q2"]
+    assert [one.query_id for one in open_double_assignments(small)] == ["q2"]
 
 
-def test_participating_organizer_cannot_see_progress_of_others(project: Project, log_in: Callable[..., None]) -> None:
-    put_double(project)
-    set_member(project, "cleo@x.org", "assessor", "shell")
-    judging.judge_passage(project, "q1", "p1", 1, "cleo")
-    assign_double(project, "q2", "olga", ["olga", "asta"])
+def test_participating_organizer_cannot_see_progress_of_others(doubled: Project, log_in: Callable[..., None]) -> None:
+    set_member(doubled, "cleo@x.org", "assessor", "shell")
+    judging.judge_passage(doubled, "q1", "p1", 1, "cleo")
+    assign_double(doubled, "q2", "olga", ["olga", "asta"])
     for name, passage in ("asta", "p5"), ("olga", "p5"), ("olga", "p6"):
-        judging.judge_passage(project, "q2", passage, 1, name)
+        judging.judge_passage(doubled, "q2", passage, 1, name)
     log_in("olga")
     app = visit("people")
     words = app.plain_texts()
@@ -498,9 +488,9 @@ def test_participating_organizer_cannot_see_progress_of_others(project: Project,
     hidden = {"asta": "hidden", "bo": "hidden", "cleo": "1"}
     assert judged_by_name(app) == hidden
     # People who do not take part see all numbers.
-    assert judged_of(project, double_of(project, "q2")) == ({"olga": 2, "asta": 1}, 3)
+    assert judged_of(doubled, double_of(doubled, "q2")) == ({"olga": 2, "asta": 1}, 3)
     # The progress of a released person stays hidden, too.
-    release_double(project, "q2", "asta", "olga")
+    release_double(doubled, "q2", "asta", "olga")
     assert judged_by_name(visit("people")) == hidden
 
 
@@ -510,13 +500,12 @@ def judged_by_name(people: Screen) -> dict[str, str]:
     return dict(zip(shown["Name"], shown["Passages judged"], strict=True))
 
 
-def test_assigning_without_logins_accepts_any_name_but_needs_a_query(project: Project) -> None:
-    put_small(project)
+def test_assigning_without_logins_accepts_any_name_but_needs_a_query(small: Project) -> None:
     app = visit("people")
     people = app.multiselect[0]
     assert people.proto.accept_new_options
     app = app.press("assign")
     app.check_refused("no-query-named")
-    assert open_double_assignments(project) == []
+    assert open_double_assignments(small) == []
     # If nothing is assigned twice, a link leads to assigning.
     assert visit("adjudication").links() == ["people"]
