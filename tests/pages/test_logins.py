@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -66,7 +65,6 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     for name, role in ("vera", "viewer"), ("asta", "assessor"), ("olga", "organizer"):
         set_member(project, f"{name}@x.org", role, "shell")  # type: ignore[arg-type]
     project.close()
-    hang_links(project.path.parent, folder)
     secrets = folder / ".streamlit" / "secrets.toml"
     secrets.parent.mkdir()
     with OpenIdProvider() as provider, pytest.MonkeyPatch.context() as patched:
@@ -80,20 +78,6 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         patched.setenv("EXAM_LIMIT_UPLOADS", str(UPLOAD * 3 // 2))
         with serving(folder / "projects", folder / "server.log", secrets=secrets) as server:
             yield Served(server.address, provider, folder / "server.log")
-
-
-def hang_links(projects: Path, elsewhere: Path) -> None:
-    """Add symlinks, a pipe and a folder to a projects folder, all named like projects."""
-    other = new_project(elsewhere / "other.duckdb")
-    set_member(other, "olga@x.org", "organizer", "shell")
-    other.close()
-    for name, target in (
-        ("linked", other.path), ("within", projects / "test.duckdb"), ("loop", projects / "loop.duckdb"),
-        ("dangling", elsewhere / "none.duckdb"), ("secrets", elsewhere / ".streamlit" / "secrets.toml"),
-    ):  # fmt: skip
-        (projects / f"{name}.duckdb").symlink_to(target)
-    os.mkfifo(projects / "pipe.duckdb")
-    (projects / "folder.duckdb").mkdir()
 
 
 @pytest.fixture(scope="module")
@@ -187,19 +171,6 @@ def test_people_without_role_or_login_see_no_content(app: Served) -> None:
             with visitor.open(screen) as tab:
                 assert tab.box("error no-role" if claims else NOT_IN) and name in tab.text
                 assert not any(tab.holds(secret) for secret in (WORD, PASSAGE, "fine"))
-
-
-def test_links_in_projects_folder_are_ignored(app: Served, olga: Visitor) -> None:
-    for name in "linked", "within", "loop", "dangling", "secrets", "pipe", "folder":
-        with olga.open(query=f"project={name}") as tab:
-            assert tab.widget("project").options == ["test"], name
-            assert SECRET not in tab.text
-    for name in "dangling", "loop":
-        with olga.open() as tab:
-            box = WidgetState(id=tab.widget("name of the new project").id, string_value=name)
-            tab.run(box, WidgetState(id=tab.widget("create project").id, trigger_value=True))
-            assert tab.widget("project").options == ["test"], name
-    assert not (app.log.parent / "none.duckdb").exists()
 
 
 def test_role_change_applies_to_the_next_action(app: Served, olga: Visitor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ __all__ = ["served"]  # fixture
 
 @pytest.fixture
 def links(tmp_path: Path) -> Path:
-    """A folder of links."""
+    """A folder of links, a pipe and a folder, all named like projects, and a project."""
     folder = tmp_path / "projects"
     new_project(tmp_path / "real.duckdb").close()
     (tmp_path / "notes.txt").write_text("These are notes.\n")
@@ -27,6 +28,8 @@ def links(tmp_path: Path) -> Path:
     for name, target in ("real", "real.duckdb"), ("none", "none.duckdb"), ("notes", "notes.txt"):
         (folder / f"{name}.duckdb").symlink_to(tmp_path / target)
     (folder / "loop.duckdb").symlink_to("loop.duckdb")
+    os.mkfifo(folder / "pipe.duckdb")
+    (folder / "folder.duckdb").mkdir()
     return folder
 
 
@@ -55,7 +58,7 @@ def test_screens_report_bad_links_and_shared_server_offers_none(links: Path, mon
     for name in "none", "loop", "notes":
         app = visit("home", project=name)
         assert app.error and not app.exception
-    assert sorted(ui.project_files()) == ["loop", "none", "notes", "own", "real"]
+    assert sorted(ui.project_files()) == ["folder", "loop", "none", "notes", "own", "pipe", "real"]
     monkeypatch.setenv(login.DEMAND_VARIABLE, "1")
     assert sorted(ui.project_files()) == ["own"]
     # The folder and the start project may be links, because the server's operator chose them.
