@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +26,6 @@ from tests.made.refusals import mentions
 from tests.made.screens import Screen, named, numbers, shown_project, visit
 
 CASE_A, CASE_C = "2|one|a", "2|one|c"
-_numbers = itertools.count(1)
 
 
 def put(project: Project) -> None:
@@ -42,7 +40,7 @@ looked_at = shown_project(put)
 
 
 def do(app: Screen, what: str, key: str = "answer-cases", **more: Any) -> Screen:
-    return app.tell(key, "acts", [{"id": next(_numbers), "do": what, **more}])
+    return app.act(key, {"do": what, **more})
 
 
 def test_answers_are_generated_without_model_and_fill_table(project: Project) -> None:

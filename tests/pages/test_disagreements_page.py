@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import Any
 
@@ -76,12 +75,9 @@ def other_rows(app: Screen) -> list[str]:
     return [text.removeprefix("text of ") for text in texts]
 
 
-_acts = itertools.count(1)
-
-
 def act(app: Screen, do: str, **said: object) -> Screen:
     """Send an action in the queue as the browser reports it."""
-    return app.tell("cases", "acts", [{"id": next(_acts), "do": do, **said}])
+    return app.act("cases", {"do": do, **said})
 
 
 def weigh(app: Screen, rating: int, *questions: str) -> Screen:
@@ -177,7 +173,7 @@ class TestQueue:
         assert given == ["What is B?", "What is C?"]
         assert numbers(queued(app)["count"]) == [4]
         assert "query=q1&passage=p3&question=q1%2Fb" in queued(app)["open"]["read"]
-        twice = [{"id": next(_acts), "do": "open", "at": at, "case": ""} for at in (1, 2)]
+        twice = [{"id": at, "do": "open", "at": at, "case": ""} for at in (1, 2)]
         app = app.tell("cases", "acts", twice[:1])
         app = app.tell("cases", "acts", twice)
         app = app.tell("cases", "acts", twice[:1])
@@ -400,8 +396,7 @@ class TestSettling:
         assert "p3" not in rows(app)
         settle_by_comment(small, case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair), "seen", "bob")
         mine = {"do": "settle", "case": "q2 p7", "values": [1, 2], "how": "comment", "reason": "mine"}
-        acts = [{"id": next(_acts), **mine}, {"id": next(_acts), "do": "open", "at": 1, "case": ""}]
-        assert mentions(news(app.tell("cases", "acts", acts)), "bob")
+        assert mentions(news(app.act("cases", mine, {"do": "open", "at": 1, "case": ""})), "bob")
 
     @pytest.mark.parametrize("cell", ["", "5:0"])
     def test_case_whose_label_changes_meanwhile_stays_open_with_notice(self, long_queue: Project, cell: str) -> None:

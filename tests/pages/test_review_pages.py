@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from contextlib import closing
 from dataclasses import replace
@@ -64,12 +63,9 @@ def flips(app: Screen) -> Any:
     return app.holds("flips")
 
 
-_acts = itertools.count(1)
-
-
 def act(app: Screen, do: str, **said: object) -> Screen:
     """Send an action of the list of differing labels."""
-    return app.tell("flips", "acts", [{"id": next(_acts), "do": do, **said}])
+    return app.act("flips", {"do": do, **said})
 
 
 def listed(app: Screen) -> str:
