@@ -108,28 +108,6 @@ def test_viewer_sees_only_scores(shared: Project, log_in: Callable[..., None]) -
     assert app.holds("systems")["detail"]["passages"] is None
 
 
-def test_only_organizers_see_the_people_screen(shared: Project, log_in: Callable[..., None]) -> None:
-    log_in("asta")
-    app = visit("activity")
-    assert menu(app) == set(MENU) and not tabs(app)
-    assert app.shows("signed-in", "asta", "assessor")
-    visit("people").check_refused("role-needed", "asta", "organizer", "assessor")
-    assert not keyed(app.text_input, "name of the new project")
-    log_in("olga")
-    app = visit("activity")
-    assert menu(app) == set(MENU) and tabs(app) == ["people", "activity"]
-    assert app.shows("signed-in", "Olga O.", "organizer")
-
-
-def test_missing_or_expired_login_shows_only_the_login_button(shared: Project, log_in: Callable[..., None]) -> None:
-    for claims in None, {"iat": 0}, {"iat": None}:
-        log_in(None) if claims is None else log_in("olga", **claims)
-        app = visit("leaderboard")
-        assert app.errors() == ["not-logged-in"], claims
-        assert [button.key for button in app.button] == ["log in None"]
-        assert "good" not in everything(app) and not app.sidebar.get("page_link")
-
-
 def test_missing_login_package_is_reported(shared: Project, log_in: Callable[..., None]) -> None:
     log_in(None)
     app = visit("home").press("log in")
@@ -156,6 +134,7 @@ def test_each_login_provider_has_its_own_client(monkeypatch: pytest.MonkeyPatch)
 def test_actions_are_recorded_under_the_login_name(peopled: Project, log_in: Callable[..., None]) -> None:
     log_in("olga")
     app = visit("people")
+    assert menu(app) == set(MENU) and tabs(app) == ["people", "activity"]
     assert not keyed(app.text_input, "author")
     app.text_input("add person 0 name").set_value("Nina")
     app.press("give role")
@@ -189,6 +168,7 @@ def test_people_screen_changes_and_removes_people(peopled: Project, log_in: Call
 def test_assessor_starts_at_assigned_work_and_marks_it_done(peopled: Project, log_in: Callable[..., None]) -> None:
     set_guidelines(peopled, "Read the *whole* passage.", "shell")
     log_in("asta")
+    visit("people").check_refused("role-needed", "asta", "organizer", "assessor")
     app = visit("home")
     # One of the two queries is assigned to asta.
     assert done_of(app) == [(0, [0, 1])]
@@ -196,6 +176,7 @@ def test_assessor_starts_at_assigned_work_and_marks_it_done(peopled: Project, lo
     # After moving on to Home, the assessor stays there.
     (door,) = app.run().holds("door curate")["panels"]
     assert door["to"].startswith("question_bank?")
+    assert not keyed(app.text_input, "name of the new project")
     app = visit("my_work")
     app.choose("done q1", True)
     assert done_queries(peopled)["asta"].keys() == {"q1"}
