@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.shared import visitor
 from tests.made.endpoint_server import EndpointServer
-from tests.made.projects import fill
+from tests.made.projects import commit, fill
 from tests.made.screens import DEADLINE, Screen, keyed, named, visit
 
 SECRET = "not-for-anybody-else-0123456789"
@@ -87,25 +88,39 @@ def test_visitor_chooses_an_offered_endpoint_with_its_key(
     assert "the-key-for-ours" not in app.run().said()
 
 
-def test_saved_grader_cannot_call_an_unoffered_endpoint(
+def test_saved_grader_cannot_use_unoffered_models_or_fields(
     asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("EXAM_HUB_MODELS", "google/flan-t5-large")
+    insert = "INSERT OR REPLACE INTO named_graders VALUES ('came along', 'self-rating', ?, 'bob', now()::TIMESTAMP)"
     with EndpointServer() as ours, EndpointServer() as other:
         offer(tmp_path, monkeypatch, ours.url)
-        parameters = {"model": "mini", "base_url": other.url, "key_variable": "MY_DB_PASSWORD"}
-        save_named_grader(asked, "came along", "self-rating", parameters, "ann")
-        app = visit("grading", setup="came along (saved)")
-        app.check_refused("address-not-offered", "Ours")
-        assert not can(app, "ask", "grade")
+        endpoint = {"model": "mini", "base_url": ours.url}
+        for parameters, code in (
+            (endpoint | {"base_url": other.url, "key_variable": "MY_DB_PASSWORD"}, "address-not-offered"),
+            (endpoint | {"extra": {"seed": 1}}, "invalid-further-fields"),
+            # The refusal does not reveal if a path exists.
+            ({"model": "/etc"}, "model-not-offered"),
+            ({"model": "/nowhere/at/all"}, "model-not-offered"),
+            ({"model": "anybody/huge-model"}, "model-not-offered"),
+        ):
+            commit(asked, insert, [json.dumps(parameters)])
+            app = visit("grading", setup="came along (saved)")
+            assert app.errors() == [code], parameters
+            assert not can(app, "ask", "grade")
         assert not other.seen and not ours.seen
 
 
-def test_refusal_does_not_reveal_if_a_model_path_exists(asked: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXAM_HUB_MODELS", "google/flan-t5-large")
-    insert = "INSERT OR REPLACE INTO named_graders VALUES ('came along', 'self-rating', ?, 'bob', now()::TIMESTAMP)"
-    for model in "/etc", "/nowhere/at/all", "anybody/huge-model":
-        asked.write(lambda cursor, model=model: cursor.execute(insert, [f'{{"model": "{model}"}}']))
-        assert visit("grading", setup="came along (saved)").errors() == ["model-not-offered"], model
+def test_visitor_cannot_set_further_fields_or_exceed_the_cap(
+    asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EndpointServer() as ours:
+        offer(tmp_path, monkeypatch, ours.url)
+        with (tmp_path / "e.toml").open("a") as file:
+            file.write("\nmax_calls = 1\nmax_cost = 0")
+        app = visit("grading").choose("setup", "Self-rating").choose("back_end", "openai")
+        assert not keyed(app.text_input, "extra")
+        assert app.press("ask").errors() == ["no-price"] and not ours.seen
 
 
 def test_question_suggestions_use_only_offered_endpoints(
@@ -125,21 +140,3 @@ def test_question_suggestions_use_only_offered_endpoints(
         # The harness reruns whole screens, so a dialog stays open only if its button is pressed again.
         app.press("suggest questions")
     assert [seen.headers["authorization"] for seen in ours.seen] == ["Bearer the-key-for-ours"] and not other.seen
-
-
-def test_visitors_cannot_set_further_fields_or_exceed_caps(
-    asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with EndpointServer() as ours:
-        offer(tmp_path, monkeypatch, ours.url)
-        with (tmp_path / "e.toml").open("a") as file:
-            file.write("\nmax_calls = 1\nmax_cost = 0")
-        app = visit("grading").choose("setup", "Self-rating").choose("back_end", "openai")
-        assert not keyed(app.text_input, "extra")
-        assert app.press("ask").errors() == ["no-price"]
-        parameters = {"model": "mini", "base_url": ours.url, "extra": {"seed": 1}}
-        save_named_grader(asked, "came along", "self-rating", parameters, "ann")
-        app = visit("grading", setup="came along (saved)")
-        assert app.errors() == ["invalid-further-fields"]
-        assert not can(app, "ask", "grade")
-    assert not ours.seen
