@@ -79,8 +79,14 @@ def test_job_waits_for_unreachable_endpoint_and_shows_deadline(project: Project)
     sitting = current_job(project, "exams")
     assert sitting is not None and sitting.request.patience == 90 * 60
     until(lambda: sitting.control.awaited or sitting.over)
+    waits = sitting.control.awaited
+    assert waits is not None and waits.until is not None
+    state = visit("students").note("job-state")
+    whens = (waits.next_try, waits.until, sitting.started_at)
+    assert re.findall(r"\b\d\d:\d\d\b", state) == [f"{when:%H:%M}" for when in whens] and waits.reason in state
+    sitting.control.pause()
     app = visit("students")
-    assert len(re.findall(r"\d\d:\d\d", app.note("job-state"))) == 3
+    assert re.findall(r"\b\d\d:\d\d\b", app.note("job-state")) == [f"{sitting.started_at:%H:%M}"]
     app.press("cancel job")
     assert sitting.wait(60)
     assert numbers(visit("students").note("ended cancelled remote"))[:2] == [0, 0]

@@ -18,7 +18,6 @@ from exam_workbench.jobs import _job_run as job_run, find_jobs
 from exam_workbench.store import open_project
 from pages.parts.shared import ui
 from pages.parts.shared.job_progress import describe_state
-from pages.parts.shared.ui import escape
 from tests.grading.test_elsewhere import QUESTIONS, RUNS, rater
 from tests.grading.test_grading import HashGrader
 from tests.made.endpoint_calls import until
@@ -47,21 +46,6 @@ def with_student(path: Path) -> Path:
     add_student(project, Plan(None, at_gone, name="remote"), "ann")
     project.close()
     return path
-
-
-def test_waiting_job_shows_its_next_try_and_deadline(tmp_path: Path) -> None:
-    project = open_project(made(tmp_path))
-    job = start_job(project, rater(attempts=1), Request(), "ann")
-    until(lambda: job.control.awaited or job.progress.is_over)
-    waits = job.control.awaited
-    assert waits is not None and waits.until is not None
-    assert times(describe_state(job)) == [f"{when:%H:%M}" for when in (waits.next_try, waits.until, job.started_at)]
-    assert escape(waits.reason) in describe_state(job)
-    job.control.pause()
-    assert times(describe_state(job)) == [f"{job.started_at:%H:%M}"]
-    job.control.cancel()
-    assert job.wait(60)
-    assert [(one.state, one.done, one.failed) for one in find_jobs(project)] == [("cancelled", 0, 0)]
 
 
 def test_job_without_results_shows_its_silent_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
