@@ -124,17 +124,8 @@ def test_drawn_batch_is_judged_blind_and_updates_leaderboard(planned: Project) -
     app = app.act("judging", {"do": "take back", **place})
     assert source_judgments(planned, audit.source) == {}
 
-    seen: list[tuple[str, str]] = []
-    while (shown := app.holds("judging"))["open"]:
-        cards = [shown["cards"][at] for at in shown["open"]]
-        # The first judgments arrive singly, later ones in groups, as from a quick assessor.
-        said_now = [(card["query"], card["passage"]) for card in (cards if len(seen) > 2 else cards[:1])]
-        seen += said_now
-        app = app.act(
-            "judging", *({"do": "judge", "query": q, "passage": p, "value": truth(q, p)} for q, p in said_now)
-        )
-    assert len(seen) == len(set(seen)) == batch.drawn
-    assert shown["left"] == 0
+    judge_batch(planned, audit)
+    assert app.run().holds("judging")["left"] == 0
     assert [one.looked for one in room.list_audit_assessors(planned, audit)] == [1]
 
     board = visit("audit").holds("audited")

@@ -171,25 +171,6 @@ def banked(project: Project) -> Project:
     return project
 
 
-def text(project: Project) -> str | None:
-    return bank.list_drafts(project, "ann")["q1/a"].question.text
-
-
-def test_crossed_edit_is_refused_and_keeps_both_wordings(banked: Project):
-    bank.change_draft(banked, "ann", A, "text", "From the first window?", over=A.text)
-    with pytest.raises(bank.CrossedEdit) as crossed:
-        bank.change_draft(banked, "ann", A, "text", "From the second window?", over=A.text)
-    assert (crossed.value.stored, crossed.value.given) == ("From the first window?", "From the second window?")
-    assert (text(banked), bank.count_steps(banked, "ann")) == ("From the first window?", (1, 0))
-    bank.change_draft(banked, "ann", A, "text", "From the second window?", over="From the first window?")
-    assert text(banked) == "From the second window?"
-    bank.undo_step(banked, "ann")
-    assert text(banked) == "From the first window?"
-    # The same wording from two windows does not conflict.
-    bank.change_draft(banked, "ann", A, "text", "From the first window?", over=A.text)
-    assert text(banked) == "From the first window?"
-
-
 def test_every_draft_action_changes_draft_mark(banked: Project):
     marks = [bank.draft_mark(banked, "ann")]
     for act in (

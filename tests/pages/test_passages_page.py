@@ -222,8 +222,10 @@ class TestReading:
         app = visit("passages", part="Ratings")
         assert text_of(app) == "text of p1"
         assert app.shows("no-active-question")
-        judge_at_desk(visit("passages"), "q1", "p1", 1)
+        judge_at_desk(visit("passages"), "q1", "p1", 1, note="names it")
         assert own_judgment(project, "q1", "p1", "ann") == 1
+        app = visit("passages", query="q1", passage="p1")
+        assert app.shows("known", "ann", 1, "names it") and "assessor: ann" in beside(app)
 
     def test_queries_with_equal_wording_show_their_ids(self, small: Project) -> None:
         commit(small, add_queries, [Query("q2", "query q1")], replace=True)
@@ -356,25 +358,6 @@ class TestOverriding:
 
 
 class TestJudging:
-    def test_judgment_can_be_replaced_and_undone(self, small: Project) -> None:
-        app = visit("passages")
-        judge_at_desk(app, "q1", "p1", 2, note="names it")
-        judge_at_desk(app, "q1", "p1", 1)
-        assert own_judgment(small, "q1", "p1", "ann") == 1
-        assert (cards(app)["p1"]["value"], desk(app)["progress"]["done"]) == (1, 1)
-        known = visit("passages", query="q1", passage="p1")
-        assert known.shows("known", "ann", 2, "names it")
-        assert "assessor: ann" in beside(known)
-        other = visit("passages")
-        back = {"do": "take back", "query": "q1", "passage": "p1"}
-        app.act("passage-judging", back)
-        assert own_judgment(small, "q1", "p1", "ann") == 2
-        judge_at_desk(app, "q1", "p2", 3)
-        again = back | {"passage": "p2"}
-        app.act("passage-judging", again)
-        assert own_judgment(small, "q1", "p2", "ann") is None
-        assert desk(other.act("passage-judging", again))["error"] is None
-
     def test_blind_judging_is_default_and_hides_other_values(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob", "bob's note")
         add_override(small, "q1/a", "p1", 0, "bob says no", "bob")
@@ -442,7 +425,10 @@ class TestJudging:
         assert len(judgment_history(small, "q1", "p1")) == 1
         assert desk(app)["taken"] == 3
         # After an undo, the next blind judgment counts as the first.
-        app.act("passage-judging", {"do": "take back", "query": "q1", "passage": "p2"})
+        for _ in range(2):
+            # Another window may have undone it first.
+            app.act("passage-judging", {"do": "take back", "query": "q1", "passage": "p2"})
+        assert desk(app)["error"] is None
         judge_at_desk(app, "q1", "p2", 2)
         assert blind_judgments(small, "ann") == {("q1", "p1"): 1, ("q1", "p2"): 2, ("q1", "p3"): 1}
         judge_at_desk(app, "q1", "gone", 1)

@@ -406,6 +406,8 @@ def test_edit_over_an_unseen_edit_waits_for_a_choice(pair: Project) -> None:
         # The stored text is shown. The typed text waits in the browser for a choice.
         assert app.texts()[0] == "Theirs?"
         assert app.holds("bank")["refused"] == {number: None}
+        # The same wording from two windows does not cross.
+        change_draft(pair, "ann", ASKED[0], "text", "Theirs?", over=ASKED[0].text)
         app.edit("Theirs?", text="Mine?") if takes else act(app, "leave")
         assert app.texts()[0] == list_drafts(pair, "ann")["q1/a"].question.text == kept
         assert app.holds("bank")["refused"] == {}
