@@ -15,17 +15,6 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import atomic_files
-from exam_workbench.atomic_files import (
-    PREFIX,
-    WorkingFolder,
-    create_file,
-    make_folder,
-    move_into_place,
-    put_new,
-    remove_leftovers,
-    replace_file,
-    write_file,
-)
 from exam_workbench.errors import InputError, ProjectError
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import file_of
@@ -40,27 +29,27 @@ def mode(path: Path) -> int:
 
 def test_file_is_replaced_whole_or_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "out.qrels"
-    write_file(path, b"first")
+    atomic_files.write_file(path, b"first")
     path.chmod(0o640)
     for error in (OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "full"), OSError(errno.EFBIG, "full")):
-        with refusal("disk-full", str(tmp_path), kind=ProjectError), replace_file(path) as made:
+        with refusal("disk-full", str(tmp_path), kind=ProjectError), atomic_files.replace_file(path) as made:
             made.write_bytes(b"half of the sec")
             raise error
-    with pytest.raises(InputError), replace_file(path) as made:
+    with pytest.raises(InputError), atomic_files.replace_file(path) as made:
         raise OSError(errno.EIO, "broken")
-    with pytest.raises(ValueError), replace_file(path) as made:
+    with pytest.raises(ValueError), atomic_files.replace_file(path) as made:
         made.write_bytes(b"half of the sec")
         raise ValueError
     assert (path.read_bytes(), mode(path)) == (b"first", 0o640)
-    write_file(path, b"second")
+    atomic_files.write_file(path, b"second")
     assert (path.read_bytes(), mode(path)) == (b"second", 0o640)
     link = tmp_path / "link"
     link.symlink_to(path)
-    write_file(link, b"third")
+    atomic_files.write_file(link, b"third")
     assert link.is_symlink() and path.read_bytes() == b"third"
     dangling = tmp_path / "dangling"
     dangling.symlink_to(tmp_path / "new")
-    write_file(dangling, b"fourth")
+    atomic_files.write_file(dangling, b"fourth")
     assert dangling.is_symlink() and (tmp_path / "new").read_bytes() == b"fourth"
     assert {one.name for one in tmp_path.iterdir()} == {"out.qrels", "link", "dangling", "new"}
 
@@ -68,7 +57,7 @@ def test_file_is_replaced_whole_or_left_unchanged(tmp_path: Path) -> None:
 def test_unwritable_paths_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing" / "out", tmp_path / ("n" * 300), Path("/proc/none")):
         with pytest.raises(InputError):
-            write_file(path, b"x")
+            atomic_files.write_file(path, b"x")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,7 +67,7 @@ def test_file_in_unwritable_folder_is_written_in_place(tmp_path: Path, monkeypat
     number = path.stat().st_ino
     allowed = os.access
     monkeypatch.setattr(atomic_files.os, "access", lambda at, want: Path(at) != tmp_path and allowed(at, want))
-    write_file(path, b"second")
+    atomic_files.write_file(path, b"second")
     assert (path.read_bytes(), path.stat().st_ino) == (b"second", number)
 
 
@@ -88,7 +77,7 @@ def test_pipes_and_standard_output_receive_content(tmp_path: Path) -> None:
     read = list[bytes]()
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
-    write_file(pipe, b"through the pipe")
+    atomic_files.write_file(pipe, b"through the pipe")
     reader.join()
     assert read == [b"through the pipe"] and pipe.is_fifo()
     write = (
@@ -114,17 +103,17 @@ def test_put_new_never_overwrites_a_file(tmp_path: Path, monkeypatch: pytest.Mon
         with monkeypatch.context() as disk:
             if not with_links:
                 disk.setattr(atomic_files.os, "link", no_links)
-            assert not put_new(made, path) and path.read_bytes() == b"theirs"
-            assert put_new(made, tmp_path / f"free-{with_links}")
+            assert not atomic_files.put_new(made, path) and path.read_bytes() == b"theirs"
+            assert atomic_files.put_new(made, tmp_path / f"free-{with_links}")
     assert (tmp_path / "free-False").read_bytes() == b"made" and not made.exists()
 
 
 def test_created_file_never_replaces_another(tmp_path: Path) -> None:
     path, broken, taken = tmp_path / "new" / "file", tmp_path / "broken", InputError("taken", "Taken.")
     broken.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(InputError), create_file(broken, taken):
+    with pytest.raises(InputError), atomic_files.create_file(broken, taken):
         raise AssertionError("the path is taken")
-    with pytest.raises(InputError), create_file(path, taken) as made:
+    with pytest.raises(InputError), atomic_files.create_file(path, taken) as made:
         made.write_bytes(b"ours")
         path.write_bytes(b"theirs")
     assert [file.read_bytes() for file in path.parent.iterdir()] == [b"theirs"]
@@ -147,8 +136,8 @@ def test_cleanup_removes_folders_of_ended_processes_and_keeps_links(tmp_path: Pa
     (outside / "mine").write_text("mine")
     place = tmp_path / "place"
     place.mkdir()
-    (place / f"{PREFIX}link").symlink_to(outside)
-    (place / f"{PREFIX}file").write_text("a file")
+    (place / f"{atomic_files.PREFIX}link").symlink_to(outside)
+    (place / f"{atomic_files.PREFIX}file").write_text("a file")
     begin = [sys.executable, "-c", HOLD, str(place)]
     process = subprocess.Popen(begin, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert process.stdout is not None and process.stdin is not None
@@ -156,18 +145,18 @@ def test_cleanup_removes_folders_of_ended_processes_and_keeps_links(tmp_path: Pa
     inner = made / "link"
     inner.symlink_to(outside)
     assert mode(made) == 0o700
-    remove_leftovers(place)
-    with WorkingFolder(place) as own:
-        remove_leftovers(place)
+    atomic_files.remove_leftovers(place)
+    with atomic_files.WorkingFolder(place) as own:
+        atomic_files.remove_leftovers(place)
         assert made.exists() and own.exists(), "both are in use"
     assert not own.exists()
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
     process.stdin.close()
-    with WorkingFolder(place):
+    with atomic_files.WorkingFolder(place):
         assert not made.exists(), "a new working folder removes leftovers"
-    assert {one.name for one in place.iterdir()} == {f"{PREFIX}link", f"{PREFIX}file"}
+    assert {one.name for one in place.iterdir()} == {f"{atomic_files.PREFIX}link", f"{atomic_files.PREFIX}file"}
     assert (outside / "mine").read_text() == "mine"
 
 
@@ -182,15 +171,15 @@ def test_working_folder_retries_locking_and_works_without_locks(
         return lock(folder)
 
     monkeypatch.setattr(atomic_files, "_lock_folder", taken)
-    with WorkingFolder(tmp_path) as folder:
+    with atomic_files.WorkingFolder(tmp_path) as folder:
         assert folder.is_dir() and refused == []
 
     def none(folder: Path) -> int:
         raise OSError(errno.ENOLCK, "no locks")
 
     monkeypatch.setattr(atomic_files, "_lock_folder", none)
-    with WorkingFolder(tmp_path) as folder:
-        remove_leftovers(tmp_path)
+    with atomic_files.WorkingFolder(tmp_path) as folder:
+        atomic_files.remove_leftovers(tmp_path)
         assert folder.is_dir()
     assert not folder.exists()
 
@@ -243,11 +232,11 @@ def test_projects_and_backups_are_private_and_exports_follow_the_umask(
 
 def test_moved_and_new_folders_follow_the_umask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atomic_files, "_umask", 0o027)
-    with WorkingFolder(tmp_path) as working:
+    with atomic_files.WorkingFolder(tmp_path) as working:
         (working / "made" / "inner").mkdir(parents=True)
         (working / "made" / "inner" / "file").write_text("x")
-        move_into_place(working / "made", tmp_path / "out")
-    make_folder(tmp_path / "one" / "two")
+        atomic_files.move_into_place(working / "made", tmp_path / "out")
+    atomic_files.make_folder(tmp_path / "one" / "two")
     modes = [mode(tmp_path / name) for name in ("out", "out/inner", "out/inner/file", "one", "one/two")]
     assert modes == [0o750, 0o750, 0o640, 0o750, 0o750]
 

@@ -7,15 +7,7 @@ from typing import Any
 
 import pytest
 
-from exam_workbench.answers import (
-    RetEvalChoices,
-    agreement_with_people,
-    choice_tables,
-    confirm_case,
-    evaluate_answers,
-    list_cases,
-    people_verdicts,
-)
+from exam_workbench import answers
 from exam_workbench.jobs import current_job
 from exam_workbench.measures import compare_evaluations
 from exam_workbench.records import confirmed_cases, judging, queries_of
@@ -32,8 +24,8 @@ def put(project: Project) -> None:
     put_answered(project)
     put_verdicts(project)
     # The first evaluation caches the vectors of the texts.
-    list_cases(project, evaluate_answers(project, RetEvalChoices(ks=(2,), judge="contains")))
-    agreement_with_people(project, people_verdicts(project), samples=10)
+    answers.list_cases(project, answers.evaluate_answers(project, answers.RetEvalChoices(ks=(2,), judge="contains")))
+    answers.agreement_with_people(project, answers.people_verdicts(project), samples=10)
 
 
 looked_at = shown_project(put)
@@ -61,7 +53,7 @@ def test_answers_are_generated_without_model_and_fill_table(project: Project) ->
 
 
 def test_table_matches_evaluation_and_cells_list_queries(shared: Project) -> None:
-    found = evaluate_answers(shared, RetEvalChoices(ks=(2,), judge="contains"))
+    found = answers.evaluate_answers(shared, answers.RetEvalChoices(ks=(2,), judge="contains"))
     app = visit("answers")
     (block,) = app.holds("answers-grid")["blocks"]
     shown = {row["run"]: row["cells"] for row in block["rows"]}
@@ -87,7 +79,9 @@ def test_table_matches_evaluation_and_cells_list_queries(shared: Project) -> Non
 def test_all_evaluations_and_correlations_are_listed(shared: Project) -> None:
     app = visit("answers", view="Which evaluation chooses which system")
     words = app.dataframe[0].value["Evaluation"].tolist()
-    tables = choice_tables(evaluate_answers(shared, RetEvalChoices(ks=(2,), judge="contains")), 2)
+    tables = answers.choice_tables(
+        answers.evaluate_answers(shared, answers.RetEvalChoices(ks=(2,), judge="contains")), 2
+    )
     for choice in compare_evaluations(tables).choices:
         assert choice.evaluation in words
     assert "NIST: nDCG@10" in words and numbers(app.note("compared-over"))[0] == 3
@@ -125,8 +119,10 @@ def test_confirming_case_opens_next_can_be_undone_and_names_conflicts(project: P
     refused = do(app, "confirm", case=CASE_A, letter="Z").holds("answer-cases")
     assert refused["error"]["code"] == "unknown-kind" and not confirmed_cases(project)
     app = visit("cases", show="all")
-    view = RetEvalChoices(ks=(2,), judge="contains")
-    key = confirm_case(project, evaluate_answers(project, view), "a", "one", 2, "C", "emma", "it says otherwise")
+    view = answers.RetEvalChoices(ks=(2,), judge="contains")
+    key = answers.confirm_case(
+        project, answers.evaluate_answers(project, view), "a", "one", 2, "C", "emma", "it says otherwise"
+    )
     seen = [one["key"] for one in app.holds("answer-cases")["desks"][CASE_A]["confirmed"]]
     app = do(app, "confirm", case=CASE_A, letter="F", seen=seen)
     words = app.holds("answer-cases")["said"]["words"]

@@ -7,20 +7,11 @@ from typing import Any
 
 import pytest
 
-from exam_workbench import bank
+from exam_workbench import bank, review
 from exam_workbench.labels import Policy, add_override, basis, find_overrides, list_labels
 from exam_workbench.measures import Coefficient
 from exam_workbench.records import hold_out
 from exam_workbench.records.judging import judge_passage as assess
-from exam_workbench.review import (
-    Judgments,
-    Labels,
-    case_of,
-    find_confirmation,
-    list_disagreements,
-    settle_by_comment,
-    settle_by_override,
-)
 from exam_workbench.review._disagreements.settling import list_settlings
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -93,6 +84,12 @@ def settle(app: Screen, how: str, reason: str, **said: object) -> Screen:
     usual = {"question": "".join(first), "questions": first, "source": (case["judged"] or [""])[0]}
     usual["values"] = case["values"]
     return act(app, "settle", case=case["id"], how=how, reason=reason, **(usual | said))
+
+
+def first_case(project: Project) -> review.Case:
+    """Return the first open case between labels and judgments."""
+    sides = review.Labels(Policy()), review.Judgments()
+    return review.case_of(project, *sides, review.list_disagreements(project, *sides).rows[0].pair)
 
 
 def ways(app: Screen) -> list[str]:
@@ -326,9 +323,7 @@ class TestSettling:
 
     @pytest.mark.parametrize("too", [True, False])
     def test_reopening_can_withdraw_override(self, small: Project, too: bool) -> None:
-        sides = Labels(Policy()), Judgments()
-        pair = list_disagreements(small, *sides).rows[0].pair
-        settle_by_override(small, case_of(small, *sides, pair), ["q1/b"], 0, "it does not say", "ann")
+        review.settle_by_override(small, first_case(small), ["q1/b"], 0, "it does not say", "ann")
         app = visit("disagreements").choose("cases_shown", "record")
         assert re.search(r"<b[^>]*>[^<]*\b0\b[^<]*What is B\?", app.note("question-act"))
         assert named(app.checkbox, "withdraw").value is True
@@ -381,8 +376,7 @@ class TestSettling:
 
     def test_case_settled_meanwhile_names_person_and_keeps_typed_reason(self, small: Project) -> None:
         app = visit("disagreements")
-        sides = Labels(Policy()), Judgments()
-        settle_by_comment(small, case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair), "seen", "bob")
+        review.settle_by_comment(small, first_case(small), "seen", "bob")
         app = settle(app, "comment", "mine")
         assert all(mentions(news(app), word) for word in ("p3", "query q1", "bob", "seen", "mine"))
         assert queued(app)["said"]["refused"] == "q1 p3"
@@ -394,7 +388,7 @@ class TestSettling:
         # A new visit omits the settled case, and a conflict is reported even if another action follows.
         app = visit("disagreements")
         assert "p3" not in rows(app)
-        settle_by_comment(small, case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair), "seen", "bob")
+        review.settle_by_comment(small, first_case(small), "seen", "bob")
         mine = {"do": "settle", "case": "q2 p7", "values": [1, 2], "how": "comment", "reason": "mine"}
         assert mentions(news(app.act("cases", mine, {"do": "open", "at": 1, "case": ""})), "bob")
 
@@ -485,7 +479,7 @@ def test_held_out_share_is_saved_and_excluded_from_queue(small: Project) -> None
     app.press("save hold out")
     found = hold_out(small)
     assert found is not None and (found.share, found.seed) == (0.5, 3)
-    held = find_confirmation(small, Labels(Policy()), Judgments("assessors"))
+    held = review.find_confirmation(small, review.Labels(Policy()), review.Judgments("assessors"))
     assert held is not None and held.held_out is not None and 0 < held.held_out.n < 6
     told = numbers(queued(visit("disagreements"))["missing"])
     assert told[0] == 6 - held.held_out.n and held.held_out.n in told[1:]

@@ -5,22 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from exam_workbench import bank
+from exam_workbench import bank, exams
 from exam_workbench.charts import ability_curves
-from exam_workbench.exams import (
-    ExamRequest,
-    Plan,
-    add_student,
-    exam_board,
-    exam_items as items_of,
-    examinee_responses,
-    fit_abilities,
-    last_acceptance,
-    plant_bad_items,
-    propose_shorter_exam,
-    sit_exam,
-    summarize_items,
-)
 from exam_workbench.jobs import current_job
 from exam_workbench.measures.item_response import GRID
 from exam_workbench.records import add_passages
@@ -40,9 +26,9 @@ def put_sat(project: Project, prefix: str = "p") -> None:
     """Put in an exam of forty items, taken by five random examinees and one that picks the longest choice."""
     put_exam(project, ITEMS, ("jars", "metals"), prefix)
     for seed in range(5):
-        add_student(project, Plan("random", seed=seed, name=f"chance {seed}"), "ann")
-    add_student(project, Plan("longest", name="longest"), "ann")
-    sit_exam(project, ExamRequest(), "ann")
+        exams.add_student(project, exams.Plan("random", seed=seed, name=f"chance {seed}"), "ann")
+    exams.add_student(project, exams.Plan("longest", name="longest"), "ann")
+    exams.sit_exam(project, exams.ExamRequest(), "ann")
 
 
 looked_at = shown_project(put_sat)
@@ -61,7 +47,7 @@ def test_examinee_is_added_and_sits_exam_after_empty_state(project: Project) -> 
     sitting = current_job(project, "exams")
     assert sitting is not None and sitting.wait(60)
     app = visit("students")
-    (row,) = exam_board(examinee_responses(project))
+    (row,) = exams.exam_board(exams.examinee_responses(project))
     assert row.score.answered == 6
     shown = app.dataframe[0].value
     assert list(shown.iloc[:, 0]) == [row.student.name] and list(shown["Right"]) == [row.score.right]
@@ -71,7 +57,7 @@ def test_examinee_is_added_and_sits_exam_after_empty_state(project: Project) -> 
 def test_job_waits_for_unreachable_endpoint_and_shows_deadline(project: Project) -> None:
     put_exam(project, 2)
     gone = {"model": "m", "base_url": "http://localhost:9/v1", "attempts": 1}
-    add_student(project, Plan(None, gone, name="remote"), "ann")
+    exams.add_student(project, exams.Plan(None, gone, name="remote"), "ann")
     app = visit("students")
     assert named(app.number_input, "sit patience").value == 60
     named(app.number_input, "sit patience").set_value(90)
@@ -94,9 +80,9 @@ def test_job_waits_for_unreachable_endpoint_and_shows_deadline(project: Project)
 
 def test_examinees_are_compared_with_each_other_and_with_guessing(shared: Project) -> None:
     app = visit("students")
-    rows = exam_board(examinee_responses(shared))
+    rows = exams.exam_board(exams.examinee_responses(shared))
     assert list(app.dataframe[0].value["Accuracy"]) == [row.score.accuracy for row in rows]
-    known = summarize_items(items_of(shared))
+    known = exams.summarize_items(exams.exam_items(shared))
     assert app.shows("baselines", known.fixed_letter, f"{known.fixed_answer:.0%}")
     assert len(app.charts()) == 1
     for view in "Two examinees", "Two students":
@@ -106,11 +92,11 @@ def test_examinees_are_compared_with_each_other_and_with_guessing(shared: Projec
 
 
 def test_exam_shows_baseline_and_items_show_information(shared: Project) -> None:
-    known = summarize_items(items_of(shared))
+    known = exams.summarize_items(exams.exam_items(shared))
     shown = [metric.value for metric in visit("exam").metric]
     assert shown[0] == str(ITEMS) and shown[-1] == f"{known.longest_answer:.0%}"
     items = visit("items").dataframe[0].value
-    told = fit_abilities(shared, "exam")
+    told = exams.fit_abilities(shared, "exam")
     assert list(items["Information"]) == sorted(row.information for row in told.items)
 
 
@@ -123,12 +109,12 @@ def test_selected_items_show_curves_and_all_abilities_are_in_range(shared: Proje
     app.session_state["worth of items"] = {"selection": {"rows": [0, 1], "columns": [], "cells": []}}
     assert len(app.run().charts()) == before + 2
     fitted = next(table.value for table in visit("students", view="Ability").dataframe if "SD" in table.value)
-    assert list(fitted["Mean"]) == [row[1] for row in fit_abilities(shared, "exam").statistics.table]
+    assert list(fitted["Mean"]) == [row[1] for row in exams.fit_abilities(shared, "exam").statistics.table]
 
 
 def test_dispensable_items_are_retired_only_in_drafts(project: Project) -> None:
     put_sat(project)
-    dropped = [row.item for row in propose_shorter_exam(project, "exam", steps=1).retire]
+    dropped = [row.item for row in exams.propose_shorter_exam(project, "exam", steps=1).retire]
     app = visit("improve", steps="1")
     assert numbers(app.note("would-drop"))[0] == len(dropped)
     app = app.press("retire shortened")
@@ -145,7 +131,7 @@ def test_planting_bad_items_on_request_changes_no_drafts(shared: Project) -> Non
     app = app.press("plant")
     table = app.dataframe[-1].value
     assert list(table["Fault"]) == list(item_quality.FAULT_NAMES.values())
-    rows = plant_bad_items(shared, "exam")
+    rows = exams.plant_bad_items(shared, "exam")
     assert list(table[CRITERION_NAMES["d"]]) == [row.found["d"] for row in rows]
     assert numbers(app.note("planted"))[:2] == [ITEMS, 4] and not bank.list_drafts(shared, "ann")
 
@@ -192,7 +178,7 @@ def test_generated_items_are_proposed_with_choices_and_key(project: Project, wri
     app = next(box for box in app.number_input if box.key == "proposed threshold near").set_value(1.0).run()
     app.press("accept passing")
     assert sorted(bank.list_drafts(project, "ann")) == sorted(one.item.question_id for one in proposals if one.item)
-    accepted = last_acceptance(project, "exam")
+    accepted = exams.last_acceptance(project, "exam")
     assert accepted is not None and (accepted.thresholds.near, accepted.fell) == (1, ())
     bank.save_drafts(project, "ann", "an exam")
     app = visit("exam", view="Filters")

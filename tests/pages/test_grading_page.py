@@ -15,16 +15,8 @@ from urllib.parse import parse_qs
 import pytest
 from click.testing import CliRunner
 
+from exam_workbench import bank
 from exam_workbench.audit import find_card
-from exam_workbench.bank import (
-    find_grader,
-    label_graders,
-    model_prices,
-    named_graders,
-    remember_settings,
-    save_named_grader,
-    set_price,
-)
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import GRADERS, Price, _access as access, make_grader
@@ -82,11 +74,11 @@ def test_drift_of_endpoint_grader_is_flagged_on_leaderboard(project: Project) ->
     with EndpointServer() as server:
         parameters = {"model": "m", "base_url": server.url}
         grader = make_grader("self-rating", parameters)
-        remember_settings(project, grader, "self-rating", parameters, "ann")
+        bank.remember_settings(project, grader, "self-rating", parameters, "ann")
         run_job(project, grader, Request(), "ann")
         name = grader.spec.name
         app = visit("grading", trusted=name).press("probe").press("make card")
-        assert find_card(project, find_grader(project, name)).content["flips"] and app.shows("card")
+        assert find_card(project, bank.find_grader(project, name)).content["flips"] and app.shows("card")
         app = visit("grading", trusted=name).press("watch")
         assert app.shows("drift", "0") and not visit("leaderboard", grader=name).shows("trust 1")
         server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
@@ -112,7 +104,7 @@ def kind(title: str) -> Screen:
 def endpoint(project: Project, server: EndpointServer) -> Screen:
     """Open the screen with a saved self-rating grader at an endpoint."""
     parameters = {"back_end": "openai", "model": "mini", "base_url": server.url}
-    save_named_grader(project, "ours", "self-rating", parameters, "ann")
+    bank.save_named_grader(project, "ours", "self-rating", parameters, "ann")
     return visit("grading", setup="ours (saved)")
 
 
@@ -181,20 +173,20 @@ class TestSettingUp:
             "prompt": "self-rating",
             "fence": False,
         }
-        kept = save_named_grader(asked, "a name", "self-rating", parameters, "ann")
+        kept = bank.save_named_grader(asked, "a name", "self-rating", parameters, "ann")
         app = visit("grading", setup="a name (saved)")
         assert named(app.text_input, "base_url").value == "http://localhost:1/v1"
         assert named(app.selectbox, "prompt").value == "self-rating"
         app.press("setup save")
-        (again,) = named_graders(asked)
+        (again,) = bank.named_graders(asked)
         assert again.parameters == parameters
-        assert save_named_grader(asked, "x", again.kind, again.parameters, "ann").spec == kept.spec
+        assert bank.save_named_grader(asked, "x", again.kind, again.parameters, "ann").spec == kept.spec
         app = app.press("setup remove")
-        assert [one.name for one in named_graders(asked)] == ["x"]
+        assert [one.name for one in bank.named_graders(asked)] == ["x"]
         assert app.selectbox("setup").value == "self-rating"
 
     def test_setup_starts_with_grader_of_scoring_settings(self, asked: Project) -> None:
-        grader = save_named_grader(asked, "ours", "self-rating", {"model": "x"}, "ann")
+        grader = bank.save_named_grader(asked, "ours", "self-rating", {"model": "x"}, "ann")
         grade(asked, {("What is gold?", "p1"): 5}, grader.spec)
         app = visit("grading")
         assert app.selectbox("setup").value == "saved:ours"
@@ -295,7 +287,7 @@ class TestAskingOneQuestion:
         shares = [int(share) for share in re.findall(r"<td>(\d+)%</td>", grade)]
         assert len(shares) == 6
         assert max(shares) == shares[5]
-        assert [known.spec for known in label_graders(shared)] == [SPEC]
+        assert [known.spec for known in bank.label_graders(shared)] == [SPEC]
         app.choose("passage of q1", "text of p2")
         assert codes(app) == []
 
@@ -351,7 +343,7 @@ class TestAskingOneQuestion:
     def test_price_gives_cost_and_enables_money_budget(self, asked: Project) -> None:
         app = kind("Self-rating").choose("back_end", "Endpoint").choose("model", "mini")
         assert named(app.number_input, "plan money").disabled
-        set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
+        bank.set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
         app.run()
         assert float(app.metric_of("metric cost").removeprefix("≈ ")) > 0
         assert not named(app.number_input, "plan money").disabled
@@ -365,7 +357,7 @@ class TestJobs:
             assert "I cannot help with that" in "\n".join(codes(app))
             table = next(table.value for table in app.dataframe if "State" in table.value)
             assert table[["State", "Graded", "Failed", "Started by"]].values.tolist() == [["done", 3, 1, "ann"]]
-            (kept,) = named_graders(asked)
+            (kept,) = bank.named_graders(asked)
             assert kept.parameters["base_url"] == server.url
             assert app.shows("failed", "I cannot help with that")
             server.behave = lambda seen: rate(seen, 2)
@@ -439,7 +431,7 @@ class TestJobs:
         assert not app.shows("not begun") and find_jobs(asked)[0].author == "ann"
 
     def test_batch_is_resumed_and_reports_actual_and_estimated_cost(self, asked: Project) -> None:
-        set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
+        bank.set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
         with EndpointServer() as server:
             server.shelf.states = ("validating", "completed")
             app = endpoint(asked, server)
@@ -482,7 +474,7 @@ class TestJudgedSample:
 
     def test_sample_is_graded_and_compared_and_first_job_is_limited(self, asked: Project) -> None:
         self.judged(asked)
-        set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
+        bank.set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
         with EndpointServer(lambda seen: rate(seen, 5 if "text of p1" in seen.prompt else 0)) as server:
             app = endpoint(asked, server)
             assert named(app.number_input, "plan calls").value == job_plan.FIRST_CALLS
@@ -535,7 +527,7 @@ class TestFailedPairs:
         assert not app.shows("not-asked-again")
         say(asked, ("What is tin?", "p1", Grade(None, "failed")), spec=GraderSpec("theirs", "self-rating", "gone"))
         app = visit("grading", failed_of="theirs")
-        assert find_grader(asked, "theirs").failures == 1
+        assert bank.find_grader(asked, "theirs").failures == 1
         assert app.shows("failed")
         assert "passages" in app.links()
 
@@ -548,9 +540,9 @@ class TestPrices:
         app.run()
         app.press("save prices")
         app.check_refused("invalid-price", "m")
-        assert model_prices(asked) == {}
-        set_price(asked, "old", Price(1, 2), "ann")
-        set_price(asked, "gone", Price(3, 4), "ann")
+        assert bank.model_prices(asked) == {}
+        bank.set_price(asked, "old", Price(1, 2), "ann")
+        bank.set_price(asked, "gone", Price(3, 4), "ann")
         app = visit("grading")
         app.session_state[app.data_editor[0].key] = {
             "edited_rows": {1: {tables.READ: 7.5}},
@@ -559,13 +551,13 @@ class TestPrices:
         }
         app.run()
         app.press("save prices")
-        assert model_prices(asked) == {"old": Price(7.5, 2), "new": Price(0.5, 1.5)}
+        assert bank.model_prices(asked) == {"old": Price(7.5, 2), "new": Price(0.5, 1.5)}
 
 
 def kept(app: Screen, project: Project) -> dict[str, object]:
     """Save the grader and return its stored parameters."""
     app.enter("setup name", "mine").press("setup save")
-    (found,) = named_graders(project)
+    (found,) = bank.named_graders(project)
     assert (found.name, found.author, app.selectbox("setup").value) == ("mine", "ann", "saved:mine")
     return found.parameters
 

@@ -14,19 +14,11 @@ import pytest
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench import bank
+from exam_workbench import bank, records
 from exam_workbench.bank import put_draft, save_named_grader
 from exam_workbench.exchange import publish_qrels
 from exam_workbench.graders import make_grader
 from exam_workbench.labels import Policy, add_override
-from exam_workbench.records import (
-    add_passages,
-    add_queries,
-    refresh_pool,
-    write_board,
-    write_judgments,
-    write_runs,
-)
 from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.store import Project
 from exam_workbench.types import (
@@ -134,21 +126,21 @@ def hostile(project: Project, name: str) -> None:
     with project.transaction() as cursor:
         subtopics = (Subtopic(f"s{name[:300]}", f"S {name}"),)
         queries = [Query(query, f"{key} {name}", f"N {name}", subtopics) for key, query in ids.items()]
-        add_queries(cursor, queries, replace=True)
-        add_passages(cursor, [Passage(p, f"t{p} {name}") for p in passages])
+        records.add_queries(cursor, queries, replace=True)
+        records.add_passages(cursor, [Passage(p, f"t{p} {name}") for p in passages])
         rankings = {
             run: [
                 Ranked(q, p, k, 9.0 - k) for q in ids.values() for k, p in enumerate(passages[at:] + passages[:at], 1)
             ]
             for at, run in enumerate(runs)
         }
-        write_runs(cursor, rankings, [(run, run, f"f {name}"[:200]) for run in runs])
+        records.write_runs(cursor, rankings, [(run, run, f"f {name}"[:200]) for run in runs])
         for source in ("one", "two"):
             values = [Judgment(q, p, n % 3) for q in ids.values() for n, p in enumerate(passages)]
-            write_judgments(cursor, f"{source} {name[:400]}", values)
+            records.write_judgments(cursor, f"{source} {name[:400]}", values)
         rows = [BoardRow(run, 0.5 - at / 10, 0.01, at + 1) for at, run in enumerate(runs)]
-        write_board(cursor, Board(f"board {name[:400]}", "AP", rows))
-        refresh_pool(cursor)
+        records.write_board(cursor, Board(f"board {name[:400]}", "AP", rows))
+        records.refresh_pool(cursor)
     who = f"ann {name[:60]}"
     bank.save_version(project, questions, f"note {name}", who)
     for at, method in enumerate(("self-rating", "answer", "self-rating")):

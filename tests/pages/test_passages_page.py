@@ -12,16 +12,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from exam_workbench import records
 from exam_workbench.bank import save_version
 from exam_workbench.labels import add_override, find_overrides, withdraw_by_key
-from exam_workbench.records import (
-    add_queries,
-    assessor_judgments,
-    blind_judgments,
-    judgment_history,
-    own_judgment,
-    set_pool_depth,
-)
 from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Query
@@ -223,12 +216,12 @@ class TestReading:
         assert text_of(app) == "text of p1"
         assert app.shows("no-active-question")
         judge_at_desk(visit("passages"), "q1", "p1", 1, note="names it")
-        assert own_judgment(project, "q1", "p1", "ann") == 1
+        assert records.own_judgment(project, "q1", "p1", "ann") == 1
         app = visit("passages", query="q1", passage="p1")
         assert app.shows("known", "ann", 1, "names it") and "assessor: ann" in beside(app)
 
     def test_queries_with_equal_wording_show_their_ids(self, small: Project) -> None:
-        commit(small, add_queries, [Query("q2", "query q1")], replace=True)
+        commit(small, records.add_queries, [Query("q2", "query q1")], replace=True)
         app = visit("passages", part="Ratings")
         (box,) = [box for box in app.selectbox if box.label == "Query"]
         assert box.options == ["query q1 (q1)", "query q1 (q2)"]
@@ -396,10 +389,10 @@ class TestJudging:
         judge_at_desk(open_eyed, "q1", "p2", 3, seen=desk(open_eyed)["seen"])
         rated = visit("passages", query="q1", passage="p3").choose("part", "Judge")
         judge_at_desk(rated, "q1", "p3", 2)
-        told = [[act.blind for act in judgment_history(small, "q1", f"p{n}")] for n in (1, 2, 3)]
+        told = [[act.blind for act in records.judgment_history(small, "q1", f"p{n}")] for n in (1, 2, 3)]
         assert told == [[False, True], [False], [False]]
-        assert blind_judgments(small, "ann") == {("q1", "p1"): 1}
-        assert own_judgment(small, "q1", "p1", "ann") == 3
+        assert records.blind_judgments(small, "ann") == {("q1", "p1"): 1}
+        assert records.own_judgment(small, "q1", "p1", "ann") == 3
 
     def test_open_judging_lists_own_values_and_links_open_passages(self, small: Project) -> None:
         assess(small, "q1", "p2", 3, "ann")
@@ -421,8 +414,8 @@ class TestJudging:
         acts = [{"id": n, "do": "judge", "query": "q1", "passage": f"p{n}", "value": 1} for n in (1, 2, 3)]
         app.tell("passage-judging", "acts", acts[:2])
         app.tell("passage-judging", "acts", acts)
-        assert [own_judgment(small, "q1", f"p{n}", "ann") for n in (1, 2, 3)] == [1, 1, 1]
-        assert len(judgment_history(small, "q1", "p1")) == 1
+        assert [records.own_judgment(small, "q1", f"p{n}", "ann") for n in (1, 2, 3)] == [1, 1, 1]
+        assert len(records.judgment_history(small, "q1", "p1")) == 1
         assert desk(app)["taken"] == 3
         # After an undo, the next blind judgment counts as the first.
         for _ in range(2):
@@ -430,7 +423,7 @@ class TestJudging:
             app.act("passage-judging", {"do": "take back", "query": "q1", "passage": "p2"})
         assert desk(app)["error"] is None
         judge_at_desk(app, "q1", "p2", 2)
-        assert blind_judgments(small, "ann") == {("q1", "p1"): 1, ("q1", "p2"): 2, ("q1", "p3"): 1}
+        assert records.blind_judgments(small, "ann") == {("q1", "p1"): 1, ("q1", "p2"): 2, ("q1", "p3"): 1}
         judge_at_desk(app, "q1", "gone", 1)
         assert desk(app)["error"]["passage"] == "gone"
 
@@ -480,7 +473,7 @@ def test_digits_outside_questions_are_ignored_and_back_returns_to_query(
     assert "query=q1&passage=p4" in page.url
     ready(page)
     now = as_it_is_now(projects / "digits.duckdb", tmp_path)
-    assert assessor_judgments(now) == []
+    assert records.assessor_judgments(now) == []
 
 
 @pytest.mark.browser
@@ -488,7 +481,7 @@ def test_judging_by_keys_alone(projects: Path, server: Server, chromium_page: Pa
     names = [f"p{number:02}" for number in range(30)]
     project = new_project(projects / "many passages.duckdb")
     fill(project, QUESTIONS, {(QUESTIONS[0].text or "", "p00"): 3}, {"one": {"q1": names, "q2": names[:12]}})
-    commit(project, set_pool_depth, len(names), "ann")
+    commit(project, records.set_pool_depth, len(names), "ann")
     project.close()
     page = chromium_page
     page.goto(f"{server.address}/passages?project=many+passages&query=q1")
@@ -555,9 +548,9 @@ def test_judging_by_keys_alone(projects: Path, server: Server, chromium_page: Pa
     page.wait_for_function("() => localStorage.getItem('exam-workbench-judging') === null")
     ready(page)
     now = as_it_is_now(projects / "many passages.duckdb", tmp_path)
-    assert {name: own_judgment(now, "q1", name, "tester") for name in given} == given
-    assert blind_judgments(now, "tester") == {("q1", name): value for name, value in given.items()}
-    assert [act.note for act in judgment_history(now, "q1", undone)[:3]] == ["", "", "see 3"]
+    assert {name: records.own_judgment(now, "q1", name, "tester") for name in given} == given
+    assert records.blind_judgments(now, "tester") == {("q1", name): value for name, value in given.items()}
+    assert [act.note for act in records.judgment_history(now, "q1", undone)[:3]] == ["", "", "see 3"]
     now.close()
     # Keys continue from the passage that is chosen in the list.
     page.set_viewport_size(WINDOW)

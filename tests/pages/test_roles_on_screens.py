@@ -13,26 +13,7 @@ from urllib.parse import parse_qsl
 import pytest
 from playwright.sync_api import Page, expect
 
-from exam_workbench import bank
-from exam_workbench.records import (
-    ADJUDICATED,
-    acted_since,
-    add_queries,
-    assign_double,
-    done_queries,
-    double_of,
-    due_dates,
-    due_of,
-    judging,
-    latest_action,
-    mark_done,
-    open_double_assignments,
-    release_double,
-    set_due,
-    set_guidelines,
-    set_member,
-    source_judgments,
-)
+from exam_workbench import bank, records
 from exam_workbench.review import decide_case, judged_of, list_decisions
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question
@@ -48,9 +29,9 @@ SECRETS = ("What is A?", "What is D?", "text of p1")
 
 def put(project: Project) -> None:
     put_small(project)
-    set_member(project, "vera@x.org", "viewer", "shell")
-    set_member(project, "asta@x.org", "assessor", "shell", queries=["q1"])
-    set_member(project, "olga@x.org", "organizer", "shell", name="Olga O.")
+    records.set_member(project, "vera@x.org", "viewer", "shell")
+    records.set_member(project, "asta@x.org", "assessor", "shell", queries=["q1"])
+    records.set_member(project, "olga@x.org", "organizer", "shell", name="Olga O.")
 
 
 looked_at, peopled = shown_project(put), filled_project(put)
@@ -166,7 +147,7 @@ def test_people_screen_changes_and_removes_people(peopled: Project, log_in: Call
 
 
 def test_assessor_starts_at_assigned_work_and_marks_it_done(peopled: Project, log_in: Callable[..., None]) -> None:
-    set_guidelines(peopled, "Read the *whole* passage.", "shell")
+    records.set_guidelines(peopled, "Read the *whole* passage.", "shell")
     log_in("asta")
     visit("people").check_refused("role-needed", "asta", "organizer", "assessor")
     app = visit("home")
@@ -179,14 +160,14 @@ def test_assessor_starts_at_assigned_work_and_marks_it_done(peopled: Project, lo
     assert not keyed(app.text_input, "name of the new project")
     app = visit("my_work")
     app.choose("done q1", True)
-    assert done_queries(peopled)["asta"].keys() == {"q1"}
+    assert records.done_queries(peopled)["asta"].keys() == {"q1"}
     assert done_of(app) == [(100, [1, 1])]
     app.choose("done q1", False)
-    assert done_queries(peopled) == {}
+    assert records.done_queries(peopled) == {}
 
 
 def test_passages_show_guidelines_and_other_people_present(peopled: Project, log_in: Callable[..., None]) -> None:
-    set_guidelines(peopled, "Only what is *said*.", "shell", "q1")
+    records.set_guidelines(peopled, "Only what is *said*.", "shell", "q1")
     log_in("olga")
     assert not visit("question_bank", query="q1").shows("others-here")
     log_in("asta")
@@ -207,10 +188,10 @@ def test_changes_saved_by_others_are_announced(
     app = visit("home")
     assert app.shows("news-of-others", "shell", "tester")
     monkeypatch.undo()
-    assert acted_since(peopled, latest_action(peopled), "asta") == []
-    mark_done(peopled, "q1", True, "asta")
-    set_guidelines(peopled, "New.", "Olga O.")
-    assert acted_since(peopled, latest_action(peopled) - 2, "asta") == ["Olga O."]
+    assert records.acted_since(peopled, records.latest_action(peopled), "asta") == []
+    records.mark_done(peopled, "q1", True, "asta")
+    records.set_guidelines(peopled, "New.", "Olga O.")
+    assert records.acted_since(peopled, records.latest_action(peopled) - 2, "asta") == ["Olga O."]
 
 
 def test_local_use_without_login_gives_full_access(shared: Project) -> None:
@@ -222,10 +203,10 @@ def test_local_use_without_login_gives_full_access(shared: Project) -> None:
 
 def put_double(project: Project) -> None:
     put_small(project)
-    set_member(project, "olga@x.org", "organizer", "shell")
+    records.set_member(project, "olga@x.org", "organizer", "shell")
     for name in ("asta", "bo"):
-        set_member(project, f"{name}@x.org", "assessor", "shell", queries=["q2"])
-    assign_double(project, "q1", "olga", ["bo"])
+        records.set_member(project, f"{name}@x.org", "assessor", "shell", queries=["q2"])
+    records.assign_double(project, "q1", "olga", ["bo"])
 
 
 doubled = filled_project(put_double)
@@ -234,9 +215,9 @@ doubled = filled_project(put_double)
 def test_differing_judgments_are_adjudicated(doubled: Project, log_in: Callable[..., None]) -> None:
     log_in("asta")
     visit("my_work").press("claim")
-    assert double_of(doubled, "q1").present == ("bo", "asta")
+    assert records.double_of(doubled, "q1").present == ("bo", "asta")
     for name, value in ("asta", 1), ("bo", 3):
-        judging.judge_passage(doubled.acting_as(f"{name}@x.org"), "q1", "p1", value, name)
+        records.judging.judge_passage(doubled.acting_as(f"{name}@x.org"), "q1", "p1", value, name)
     assert (nothing := visit("adjudication")).shows("nothing-to-decide")
     # People who may not assign queries get no link to assigning.
     assert nothing.links() == []
@@ -248,14 +229,14 @@ def test_differing_judgments_are_adjudicated(doubled: Project, log_in: Callable[
     app.check_refused("not-saved", 2, "p1")
     named(app.text_input, "reason").set_value("by the guidelines")
     app.press("decide 2")
-    assert source_judgments(doubled, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert records.source_judgments(doubled, records.ADJUDICATED) == {"q1": {"p1": 2}}
     assert app.shows("nothing-listed")
 
 
 def test_claimed_sample_is_listed_separately(small: Project, log_in: Callable[..., None]) -> None:
     for name, role in ("olga", "organizer"), ("asta", "assessor"), ("bo", "assessor"):
-        set_member(small, f"{name}@x.org", role, "shell")
-    assign_double(small, "q1", "olga", ["bo"], passages=["p1", "p3"])
+        records.set_member(small, f"{name}@x.org", role, "shell")
+    records.assign_double(small, "q1", "olga", ["bo"], passages=["p1", "p3"])
     log_in("asta")
     visit("my_work").press("claim")
     app = visit("my_work")
@@ -266,7 +247,7 @@ def test_claimed_sample_is_listed_separately(small: Project, log_in: Callable[..
     listed = visit("passages", **given).holds("passage-judging")
     assert sorted((card["query"], card["passage"]) for card in listed["cards"]) == [("q1", "p1"), ("q1", "p3")]
     for passage_id in ("p1", "p3"):
-        judging.judge_passage(small.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
+        records.judging.judge_passage(small.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
     # The next task is outside the sample, so its link does not select the sample.
     (title, *_) = (one.proto for one in visit("my_work").get("page_link") if "query=q1" in one.proto.query_string)
     assert "assigned" not in title.query_string
@@ -275,10 +256,10 @@ def test_claimed_sample_is_listed_separately(small: Project, log_in: Callable[..
 def put_differing(project: Project, passages: int = 2) -> None:
     """Let two people judge passages of a query differently, ready for adjudication."""
     put_small(project)
-    assign_double(project, "q1", "olga", ["asta", "bo"])
+    records.assign_double(project, "q1", "olga", ["asta", "bo"])
     for name, value in ("asta", 1), ("bo", 3):
         for passage_id in ("p1", "p2", "p3")[:passages]:
-            judging.judge_passage(project, "q1", passage_id, value, name)
+            records.judging.judge_passage(project, "q1", passage_id, value, name)
 
 
 differing = filled_project(put_differing)
@@ -295,7 +276,7 @@ def test_decision_is_saved_if_the_next_case_opens_at_once(differing: Project) ->
     app.button("decide 2").click()
     second = app.holds("deciding")["places"][1]
     app.tell("deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}])
-    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert records.source_judgments(differing, records.ADJUDICATED) == {"q1": {"p1": 2}}
     assert app.query_params["passage"] == "p2"
 
 
@@ -310,7 +291,7 @@ def test_queued_keys_apply_to_the_case_open_at_that_time(differing: Project) -> 
     ]
     app.tell("deciding", "acts", acts[:2])
     app.tell("deciding", "acts", acts)
-    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert records.source_judgments(differing, records.ADJUDICATED) == {"q1": {"p1": 2}}
     assert len(list_decisions(differing, ("q1", "p1", None))) == 1
     app.check_refused("not-saved", 3, "p2")
     # The error stays after moving on, because the run that found it may have been interrupted.
@@ -318,10 +299,10 @@ def test_queued_keys_apply_to_the_case_open_at_that_time(differing: Project) -> 
     app.check_refused("not-saved", 3, "p2")
     give_reason(app, "by the topic's narrative")
     app.tell("deciding", "acts", [acts[2] | {"id": 5}])
-    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
+    assert records.source_judgments(differing, records.ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
     assert not app.error
     app.choose("adjudicated state", "decided").press("undo decision")
-    assert len(source_judgments(differing, ADJUDICATED)["q1"]) == 1
+    assert len(records.source_judgments(differing, records.ADJUDICATED)["q1"]) == 1
 
 
 def test_link_opens_the_list_of_its_case_and_url_follows(differing: Project) -> None:
@@ -377,13 +358,13 @@ def test_decision_from_another_tab_is_not_replaced(differing: Project) -> None:
         app.press(f"decide {value}")
     assert not tabs[0].error
     tabs[1].check_refused("not-saved", 3, "p1", "reason 2")
-    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert records.source_judgments(differing, records.ADJUDICATED) == {"q1": {"p1": 2}}
     # If one tab sends two decisions in a row, the second corrects the first.
     app, (place, *_) = tabs[0], tabs[0].holds("deciding")["places"]
     give_reason(app, "at a second look")
     acts = [{"id": n, "do": "decide", "home": differing.name, "place": place, "value": n, "over": None} for n in (1, 3)]
     app.tell("deciding", "acts", acts)
-    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
+    assert records.source_judgments(differing, records.ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
     assert not app.error
 
 
@@ -411,7 +392,7 @@ def test_fast_keys_decide_and_open_the_next_case(
     page.wait_for_url(lambda url: "query=q1&passage=p2" in url)
     ready(page)
     now = as_it_is_now(projects / "differing.duckdb", tmp_path)
-    assert source_judgments(now, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert records.source_judgments(now, records.ADJUDICATED) == {"q1": {"p1": 2}}
     now.close()
     # The reason of the next case is reachable by keyboard.
     page.keyboard.press("Tab")
@@ -420,48 +401,48 @@ def test_fast_keys_decide_and_open_the_next_case(
 
 def test_people_screen_assigns_releases_and_sets_due_dates(doubled: Project, log_in: Callable[..., None]) -> None:
     for name in ("asta", "bo"):
-        judging.judge_passage(doubled, "q2", "p5", 1, name)
-    set_due(doubled, ["q2"], date(2026, 12, 24), "olga")
+        records.judging.judge_passage(doubled, "q2", "p5", 1, name)
+    records.set_due(doubled, ["q2"], date(2026, 12, 24), "olga")
     log_in("olga")
     app = visit("people")
     assert app.shows("agreement") and all(one.is_integer() for one in numbers(app.note("agreement")))
     # Due dates are removed only on request. An exam has no due dates and no double assignments.
-    commit(doubled, add_queries, [Query("e", "An exam")], replace=False)
+    commit(doubled, records.add_queries, [Query("e", "An exam")], replace=False)
     bank.save_version(doubled, [Question("e/1", "e", "Which?", kind="choice", choices=("x", "y"))], "", "olga")
     app = visit("people")
     assert len(named(app.multiselect, "due queries").options) == 2 and len(app.selectbox("double 0 query").options) == 1
     app.press("set due date").check_refused("no-due-date")
-    assert due_of(due_dates(doubled), "q2", "asta") == date(2026, 12, 24)
+    assert records.due_of(records.due_dates(doubled), "q2", "asta") == date(2026, 12, 24)
     app.press("remove due date")
-    assert due_of(due_dates(doubled), "q2", "asta") is None
+    assert records.due_of(records.due_dates(doubled), "q2", "asta") is None
     named(app.selectbox, "double 0 query").set_value("q2")
     named(app.multiselect, "double 0 assessors").set_value(["asta", "bo"])
     named(app.selectbox, "double 0 adjudicator").set_value("bo")
     app.press("assign").check_refused("adjudicator-takes-part", "bo")
     app.press("release")
-    assert double_of(doubled, "q1").people == {"bo": "released"}
+    assert records.double_of(doubled, "q1").people == {"bo": "released"}
 
 
 def test_people_screen_shows_progress_and_ends_double_assignments(small: Project) -> None:
-    number = assign_double(small, "q1", "olga", ["asta", "bo"], passages=["p1", "p2"])
-    assign_double(small, "q2", "olga", ["asta"])
-    judging.judge_passage(small, "q1", "p1", 1, "asta")
-    judging.judge_passage(small, "q2", "p5", 1, "asta")
+    number = records.assign_double(small, "q1", "olga", ["asta", "bo"], passages=["p1", "p2"])
+    records.assign_double(small, "q2", "olga", ["asta"])
+    records.judging.judge_passage(small, "q1", "p1", 1, "asta")
+    records.judging.judge_passage(small, "q2", "p5", 1, "asta")
     app = visit("people")
     words = app.plain_texts()
     # For each query, the screen shows how many passages each person has judged.
     assert re.search(r"\basta\b\D*1\D+2\b\D*\bbo\b\D*0\D+2\b", words)
     assert re.search(r"\basta\b\D*1\D+3\b", words)
     app.press(f"end {number} now")
-    assert [one.query_id for one in open_double_assignments(small)] == ["q2"]
+    assert [one.query_id for one in records.open_double_assignments(small)] == ["q2"]
 
 
 def test_participating_organizer_cannot_see_progress_of_others(doubled: Project, log_in: Callable[..., None]) -> None:
-    set_member(doubled, "cleo@x.org", "assessor", "shell")
-    judging.judge_passage(doubled, "q1", "p1", 1, "cleo")
-    assign_double(doubled, "q2", "olga", ["olga", "asta"])
+    records.set_member(doubled, "cleo@x.org", "assessor", "shell")
+    records.judging.judge_passage(doubled, "q1", "p1", 1, "cleo")
+    records.assign_double(doubled, "q2", "olga", ["olga", "asta"])
     for name, passage in ("asta", "p5"), ("olga", "p5"), ("olga", "p6"):
-        judging.judge_passage(doubled, "q2", passage, 1, name)
+        records.judging.judge_passage(doubled, "q2", passage, 1, name)
     log_in("olga")
     app = visit("people")
     words = app.plain_texts()
@@ -469,9 +450,9 @@ def test_participating_organizer_cannot_see_progress_of_others(doubled: Project,
     hidden = {"asta": "hidden", "bo": "hidden", "cleo": "1"}
     assert judged_by_name(app) == hidden
     # People who do not take part see all numbers.
-    assert judged_of(doubled, double_of(doubled, "q2")) == ({"olga": 2, "asta": 1}, 3)
+    assert judged_of(doubled, records.double_of(doubled, "q2")) == ({"olga": 2, "asta": 1}, 3)
     # The progress of a released person stays hidden, too.
-    release_double(doubled, "q2", "asta", "olga")
+    records.release_double(doubled, "q2", "asta", "olga")
     assert judged_by_name(visit("people")) == hidden
 
 
@@ -487,6 +468,6 @@ def test_assigning_without_logins_accepts_any_name_but_needs_a_query(small: Proj
     assert people.proto.accept_new_options
     app = app.press("assign")
     app.check_refused("no-query-named")
-    assert open_double_assignments(small) == []
+    assert records.open_double_assignments(small) == []
     # If nothing is assigned twice, a link leads to assigning.
     assert visit("adjudication").links() == ["people"]
