@@ -7,15 +7,7 @@ import io
 import pytest
 from hypothesis import given, strategies as st
 
-from exam_workbench.errors import (
-    LONGEST_MESSAGE,
-    LONGEST_REASON,
-    FileError,
-    InputError,
-    Problem,
-    Report,
-    WorkbenchError,
-)
+from exam_workbench import errors
 from exam_workbench.formats import Source, read_boards, write_board_tsv
 from exam_workbench.text import clean_text, fault_of_id, free_name, how_many, one_line
 
@@ -80,15 +72,17 @@ def test_long_line_loses_its_middle() -> None:
 
 def test_message_of_error_and_problem_is_one_bounded_line() -> None:
     cell = "1\r\n2\x1b[31m" + "9" * 10_000_000
-    refused = InputError("score-not-finite", f"The score {cell!s} is no number", f"Mend {cell}\nand try again.")
+    refused = errors.InputError("score-not-finite", f"The score {cell!s} is no number", f"Mend {cell}\nand try again.")
     shown = [str(refused), *map(str, refused.args), refused.message, refused.hint]
     assert refused.message.startswith("The score 1 2 [31m999") and refused.message.endswith("9 is no number.")
-    assert all("\n" not in one and "\x1b" not in one and len(one) <= 2 * LONGEST_MESSAGE + 2 for one in shown)
-    problem = Problem("a\nb.run" * 1000, 3, "not-a-number", "the score '" + "x\n" * 10_000_000 + "' is not a number")
-    assert len(str(problem)) < 2 * LONGEST_REASON and "\n" not in str(problem)
+    assert all("\n" not in one and "\x1b" not in one and len(one) <= 2 * errors.LONGEST_MESSAGE + 2 for one in shown)
+    problem = errors.Problem(
+        "a\nb.run" * 1000, 3, "not-a-number", "the score '" + "x\n" * 10_000_000 + "' is not a number"
+    )
+    assert len(str(problem)) < 2 * errors.LONGEST_REASON and "\n" not in str(problem)
     assert problem.reason.endswith("' is not a number")
-    error = FileError([problem], "Mend it.")
-    assert isinstance(error, WorkbenchError) and len(str(error)) < 2 * LONGEST_MESSAGE
+    error = errors.FileError([problem], "Mend it.")
+    assert isinstance(error, errors.WorkbenchError) and len(str(error)) < 2 * errors.LONGEST_MESSAGE
 
 
 FORMULA = "=cmd|'/C calc'!A0"
@@ -100,7 +94,7 @@ def test_formulas_in_leaderboards_are_escaped_and_read_back() -> None:
     write_board_tsv("=AP", [(at, name, -0.5, 0.1, 3) for at, name in enumerate(names, 1)], out)
     cells = [cell for line in out.getvalue().splitlines() for cell in line.split("\t")]
     assert {cell for cell in cells if cell[0] in "=+-@"} == {"-0.5"}, "a number stays a number"
-    report = Report()
+    report = errors.Report()
     (board,) = read_boards(Source("b.tsv", data=out.getvalue().encode()), report)
     assert [row.run for row in board.rows] == names and board.measure == "=AP" and not report.problems
 

@@ -14,25 +14,13 @@ import pytest
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench import bank, records
+from exam_workbench import bank, records, types
 from exam_workbench.bank import put_draft, save_named_grader
 from exam_workbench.exchange import publish_qrels
 from exam_workbench.graders import make_grader
 from exam_workbench.labels import Policy, add_override
 from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.store import Project
-from exam_workbench.types import (
-    Board,
-    BoardRow,
-    Grade,
-    GraderSpec,
-    Judgment,
-    Passage,
-    Query,
-    Question,
-    Ranked,
-    Subtopic,
-)
 from pages.parts.shared import ui
 from tests.made.browser import Server, visit as go_to
 from tests.made.projects import grade, new_project
@@ -118,38 +106,40 @@ def hostile(project: Project, name: str) -> None:
     """Fill a project with names and texts that contain `name`, kept apart by prefixes."""
     ids = {"q1": f"q1{name.replace(' ', '')[:300]}", "q2": "q2"}
     questions = [
-        Question(f"{ids['q1']}/a", ids["q1"], f"A {name}?", subtopic_id=f"s{name[:300]}", note=f"n {name}"),
-        Question("q2/b", "q2", f"B {name}?", answer_key=f"k {name}", kind="question"),
+        types.Question(f"{ids['q1']}/a", ids["q1"], f"A {name}?", subtopic_id=f"s{name[:300]}", note=f"n {name}"),
+        types.Question("q2/b", "q2", f"B {name}?", answer_key=f"k {name}", kind="question"),
     ]
     passages = [f"p{n}{name.replace(' ', '')[:300]}" for n in range(4)]
     runs = [f"r{n} {name[:400]}" for n in range(3)]
     with project.transaction() as cursor:
-        subtopics = (Subtopic(f"s{name[:300]}", f"S {name}"),)
-        queries = [Query(query, f"{key} {name}", f"N {name}", subtopics) for key, query in ids.items()]
+        subtopics = (types.Subtopic(f"s{name[:300]}", f"S {name}"),)
+        queries = [types.Query(query, f"{key} {name}", f"N {name}", subtopics) for key, query in ids.items()]
         records.add_queries(cursor, queries, replace=True)
-        records.add_passages(cursor, [Passage(p, f"t{p} {name}") for p in passages])
+        records.add_passages(cursor, [types.Passage(p, f"t{p} {name}") for p in passages])
         rankings = {
             run: [
-                Ranked(q, p, k, 9.0 - k) for q in ids.values() for k, p in enumerate(passages[at:] + passages[:at], 1)
+                types.Ranked(q, p, k, 9.0 - k)
+                for q in ids.values()
+                for k, p in enumerate(passages[at:] + passages[:at], 1)
             ]
             for at, run in enumerate(runs)
         }
         records.write_runs(cursor, rankings, [(run, run, f"f {name}"[:200]) for run in runs])
         for source in ("one", "two"):
-            values = [Judgment(q, p, n % 3) for q in ids.values() for n, p in enumerate(passages)]
+            values = [types.Judgment(q, p, n % 3) for q in ids.values() for n, p in enumerate(passages)]
             records.write_judgments(cursor, f"{source} {name[:400]}", values)
-        rows = [BoardRow(run, 0.5 - at / 10, 0.01, at + 1) for at, run in enumerate(runs)]
-        records.write_board(cursor, Board(f"board {name[:400]}", "AP", rows))
+        rows = [types.BoardRow(run, 0.5 - at / 10, 0.01, at + 1) for at, run in enumerate(runs)]
+        records.write_board(cursor, types.Board(f"board {name[:400]}", "AP", rows))
         records.refresh_pool(cursor)
     who = f"ann {name[:60]}"
     bank.save_version(project, questions, f"note {name}", who)
     for at, method in enumerate(("self-rating", "answer", "self-rating")):
-        spec = GraderSpec(f"g{at} {name[:400]}", method, f"m{at} {name[:300]}", f"p {name[:100]}")
+        spec = types.GraderSpec(f"g{at} {name[:400]}", method, f"m{at} {name[:300]}", f"p {name[:100]}")
         grades = {
-            (q.text, p): Grade((n * (at + 2) + i) % 6, answer=f"a {name}", raw=f"w {name}")
+            (q.text, p): types.Grade((n * (at + 2) + i) % 6, answer=f"a {name}", raw=f"w {name}")
             for i, q in enumerate(questions) for n, p in enumerate(passages[:3])
         }  # fmt: skip
-        grades |= {(q.text, passages[3]): Grade(None, "failed", reason=f"why {name}") for q in questions}
+        grades |= {(q.text, passages[3]): types.Grade(None, "failed", reason=f"why {name}") for q in questions}
         grade(project, grades, spec)
     save_named_grader(project, f"named {name[:300]}", "embedding", {}, who)
     add_override(project, questions[0].question_id, passages[0], 5, f"because {name}", who)

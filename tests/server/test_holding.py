@@ -15,16 +15,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from exam_workbench import server
 from exam_workbench.errors import InputError
 from exam_workbench.jobs import find_jobs
 from exam_workbench.records import change_member, remove_member, set_member
-from exam_workbench.server import (
-    close_all_projects,
-    hold_project,
-    projects_with_role,
-    send_at_once,
-    stop_commands_on_signal,
-)
 from exam_workbench.server._operation_requests import OperationRequest, RunningOperation
 from exam_workbench.server._routes import NOT_WELL, check_health
 from exam_workbench.store import Project, open_project
@@ -47,12 +41,12 @@ def projects(apart: Path, tmp_path: Path) -> Iterator[dict[str, Path]]:
     found["text"].write_text("no database")
     duckdb.connect(str(found["other"])).close()
     yield found
-    close_all_projects()
+    server.close_all_projects()
 
 
 def test_only_projects_with_a_role_are_listed(projects: dict[str, Path]) -> None:
     def told(name: str) -> list[str]:
-        return list(projects_with_role(projects, f"{name}@x.org"))
+        return list(server.projects_with_role(projects, f"{name}@x.org"))
 
     assert (told("ann"), told("bob"), told("eve")) == (["hers", "theirs"], ["theirs"], [])
     # Role changes count from the next listing, whether made by commands or while the server holds the project.
@@ -60,7 +54,7 @@ def test_only_projects_with_a_role_are_listed(projects: dict[str, Path]) -> None
     set_member(project, "eve@x.org", "viewer", "shell")
     project.close()
     assert told("eve") == ["hers"]
-    held = hold_project(projects["theirs"])
+    held = server.hold_project(projects["theirs"])
     remove_member(held, "bob@x.org", "shell")
     change_member(held, "ann@x.org", "shell", role="organizer")
     assert (told("ann"), told("bob"), told("eve")) == (["hers", "theirs"], [], ["hers"])
@@ -79,9 +73,9 @@ def test_server_is_healthy_only_while_its_project_is_usable(
 
     path = Path(shutil.copy(apart, tmp_path / "some.duckdb"))
     try:
-        project = hold_project(path)
+        project = server.hold_project(path)
         set_member(project, "ann@x.org", "organizer", "shell")
-        assert list(projects_with_role({"some": path}, "ann@x.org")) == ["some"]
+        assert list(server.projects_with_role({"some": path}, "ann@x.org")) == ["some"]
         status, said = looked()
         assert (status, said["projects"]) == (200, 1)
 
@@ -106,11 +100,11 @@ def test_server_is_healthy_only_while_its_project_is_usable(
             assert (status, said) == (503, NOT_WELL)
         assert "some.duckdb" in caplog.text
         # Members still see the project listed, and get the error on opening it.
-        assert list(projects_with_role({"some": path}, "ann@x.org")) == ["some"]
+        assert list(server.projects_with_role({"some": path}, "ann@x.org")) == ["some"]
         path.write_bytes(content)
         assert looked()[0] == 200
     finally:
-        close_all_projects()
+        server.close_all_projects()
 
 
 async def served(project: Project, words: Sequence[str], told: Callable[[bytes], object]) -> int:
@@ -120,7 +114,7 @@ async def served(project: Project, words: Sequence[str], told: Callable[[bytes],
         told: called with each output.
     """
     ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
-    with stop_commands_on_signal():
+    with server.stop_commands_on_signal():
         RunningOperation(
             OperationRequest(*requested(words), project, "ann", owner=True),
             lambda _, content: told(content),
@@ -182,7 +176,7 @@ def test_only_accepted_connections_send_at_once() -> None:
         listening.bind(("localhost", 0))
         listening.listen()
         opened = set(os.listdir("/dev/fd"))
-        send_at_once()
+        server.send_at_once()
         client.connect(listening.getsockname())
         accepted, _ = listening.accept()
         with accepted:
