@@ -134,7 +134,7 @@ def qrels_download(project: Project) -> None:
     )
 
 
-ui.begin_screen(STYLE)
+st.html(f"<style>{STYLE}</style>")
 st.markdown(WHAT_THIS_IS)
 creation.undo_removal()
 try:

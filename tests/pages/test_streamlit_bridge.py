@@ -116,6 +116,13 @@ def test_every_page_part_is_found_in_installed_streamlit(
         expect(page.locator(PARTS["idle"])).to_be_attached()
 
 
+def test_screens_are_not_run_without_app_file() -> None:
+    manager = "__import__('streamlit.runtime.pages_manager').runtime.pages_manager.PagesManager('app.py')"
+    script = f"import pages.parts.shared.streamlit_bridge; print({manager}.uses_pages_directory)"
+    shown = subprocess.check_output([sys.executable, "-c", script], text=True, cwd=Path(__file__).parents[2])
+    assert shown == "False\n"
+
+
 def test_run_context_reports_history_navigation() -> None:
     assert "is_history_navigation" in {field.name for field in fields(ScriptRunContext)}
 

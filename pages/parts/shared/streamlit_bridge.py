@@ -15,6 +15,7 @@ from streamlit.runtime import memory_media_file_storage
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileKind
 from streamlit.runtime.memory_media_file_storage import MemoryFile, MemoryMediaFileStorage
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state import get_session_state
 
@@ -59,6 +60,9 @@ def fill_style(sheet: str) -> str:
 
 
 # The run of a screen
+
+PagesManager.uses_pages_directory = False
+"""Otherwise the first visitor of a server would get a screen without the frame of `app.py`."""
 
 
 def went_back() -> bool:

@@ -46,20 +46,6 @@ HEADING = 3_000
 _log = logging.getLogger(__name__)
 
 
-def begin_screen(style: str = "") -> None:
-    """Begin a screen, with a style sheet of its own if it has one.
-
-    If the first visitor of a server follows a deep link, Streamlit runs the file in `pages` without
-    the frame. Declaring the screens once corrects that.
-    """
-    if "framed" not in st.session_state:
-        screens.navigation()
-        st.session_state["framed"] = True
-        st.rerun()
-    if style:
-        st.html(f"<style>{style}</style>")
-
-
 @st.cache_resource(show_spinner="Opening the project", validate=lambda project: not project.closed)
 def _hold_project(path: str) -> Project:
     return server.hold_project(Path(path))
@@ -156,7 +142,6 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
         The places for the menu and for the tabs of its entry. They are drawn later, when the
             choices are known.
     """
-    st.session_state["framed"] = True
     st.session_state.pop("not opened", None)
     st.session_state["errors shown"] = 0
     look.apply_style()
@@ -307,10 +292,13 @@ def show_reopened() -> None:
 
 
 def require_project(style: str = "") -> Project:
-    """Begin a screen and return the project that is open in this browser tab; end the screen
-    without one.
+    """Return the project that is open in this browser tab; end the screen without one.
+
+    Args:
+        style: the style sheet of the screen.
     """
-    begin_screen(style)
+    if style:
+        st.html(f"<style>{style}</style>")
     in_use = chosen_project()
     if in_use is None:
         end_empty_screen(
