@@ -99,7 +99,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
         monkeypatch.setattr(harness, "ScriptCache", lambda: COMPILED)
     monkeypatch.setattr(database, "check_schema", check_unless_open)
     # A test has no file of secrets, and the app looks for one fifty times at every run.
-    monkeypatch.setattr(visitor, "server_secrets", lambda: st.secrets if st.secrets._secrets else {})
+    monkeypatch.setattr(visitor, "server_secrets", lambda: st.secrets.to_dict() if st.secrets._secrets else {})
     # The harness copies the values of all widgets for every widget, but only keys are needed.
     monkeypatch.setattr(SafeSessionState, "filtered_state", property(lambda state: state._state))
     yield

@@ -50,22 +50,10 @@ def secret(name: str) -> str | None:
 def endpoint_tables() -> Mapping[str, Any]:
     """Return the endpoints from the app's secrets, unchanged."""
     tables = server_secrets().get("endpoints")
-    return (
-        {}
-        if not isinstance(tables, Mapping)
-        else {name: _plain_value(table) for name, table in tables.items()}
-    )
+    return tables if isinstance(tables, dict) else {}
 
 
-def _plain_value(value: Any) -> Any:
-    return (
-        {name: _plain_value(one) for name, one in value.items()}
-        if isinstance(value, Mapping)
-        else value
-    )
-
-
-def server_secrets() -> Mapping[str, Any]:
+def server_secrets() -> dict[str, Any]:
     """Return the content of the server's file of secrets; empty without a file.
 
     Raises:
@@ -73,7 +61,7 @@ def server_secrets() -> Mapping[str, Any]:
     """
     try:
         if st.secrets.load_if_toml_exists():
-            return st.secrets
+            return st.secrets.to_dict()
         exists = any(Path(place).exists() for place in st.get_option("secrets.files"))
     except OSError:
         # The file is unreadable, or is a folder.
