@@ -41,7 +41,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"
     disagreements_address.write_address()
     parts.draw_downloads(review.side_agreement(project, left, right))
     parts.hold_out(project)
-source = further_lists.judged_by(left, right, project, policy)
+sources = [side.source for side in (left, right) if isinstance(side, review.Judgments)]
+source = scoring_settings.judged_by(project, *sources) if policy else None
 offered = [view for view in VIEWS if view in ("queue", "record") or source]
 if arrived or st.session_state.get(disagreements_address.WIDGETS["view"]) not in offered:
     disagreements_address.set_widget("view", offered, "queue")

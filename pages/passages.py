@@ -157,11 +157,10 @@ def draw_filters(project: Project, policy: labels.Policy | None, judges: bool) -
     )
     me = source_of(ui.person()) if ui.person() else None
     if judges:
-        source = next(iter(judgment_sources(project)), None)
         return review.Filters(
             query_id=query,
             words=str(words or ""),
-            source=source,
+            source=scoring_settings.judged_by(project),
             assigned_to=_choose_assigned(project),
         )
     with st.popover("More filters", key="more filters"):

@@ -28,18 +28,7 @@ def diagnose_drafts(
         policy,
         query_id,
         bank.drafted_bank(project, ui.person(), query_id),
-        judged_by(project, against),
-    )
-
-
-def judged_by(project: Project, against: str | None) -> str | None:
-    """Return the source of judgments to compare with: that of the official leaderboard, else the
-    first; or None.
-    """
-    return (
-        against
-        if against in judgment_sources(project)
-        else next(iter(judgment_sources(project)), None)
+        scoring_settings.judged_by(project, against),
     )
 
 

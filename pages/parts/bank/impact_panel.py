@@ -107,7 +107,7 @@ def draw_impact(
         query_id: the open query, whose labels are first.
     """
     edits = bank.drafted_edits(project, ui.person())
-    source = bank_review.judged_by(project, against)
+    source = scoring_settings.judged_by(project, against)
     if not edits:
         st.caption("Change a question to see its effect on labels and leaderboard before you save.")
         if st.toggle("Summarize the question bank", key="summary"):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from exam_workbench import labels, review
-from exam_workbench.records import find_source, judgment_sources, passage_texts
+from exam_workbench.records import passage_texts
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.review import settling_forms as disagreement_settling
@@ -55,21 +55,6 @@ def _later_history(settling: review.SettlingAction) -> str:
     return (
         f"{words} The override still replaces the grader's rating." if settling.in_force else words
     )
-
-
-def judged_by(
-    left: review.Side, right: review.Side, project: Project, policy: labels.Policy | None
-) -> str | None:
-    """Return the judgments that decide relevance: those of a side, else the first source.
-
-    Return None without judgments or without grades.
-    """
-    if policy is None:
-        return None
-    chosen = next(
-        (side.source for side in (left, right) if isinstance(side, review.Judgments)), None
-    )
-    return find_source(project, chosen) if chosen else next(iter(judgment_sources(project)), None)
 
 
 def stray_list(project: Project, policy: labels.Policy, source: str) -> None:

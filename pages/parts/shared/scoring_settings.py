@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from exam_workbench import bank, errors, labels, types
 from exam_workbench.choices import Ties
 from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, parse_measure
-from exam_workbench.records import gold_name, official_sources
+from exam_workbench.records import gold_name, judgment_sources, official_sources
 from exam_workbench.store import Project
 from pages.parts.shared import address, ui
 
@@ -361,6 +361,14 @@ def require_view() -> ViewChoices:
             code="nothing-graded",
         )
     return view_now
+
+
+def judged_by(project: Project, *preferred: str | None) -> str | None:
+    """Return the judgments to compare with: the first preferred source, else the first source of
+    the project; None without judgments.
+    """
+    known = judgment_sources(project)
+    return next((source for source in (*preferred, *known) if source in known), None)
 
 
 def in_words(project: Project, view: ViewChoices) -> str:
