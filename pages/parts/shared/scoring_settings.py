@@ -145,22 +145,14 @@ def draw_settings_line(screen: str) -> None:
     if project is not None and known:
         boards = [*official_sources(project), NO_BOARD]
         usual = _set_choices(known, boards, labels.usual_min_judgment(project))
-        st.session_state["looking"] = _draw_line(project, known, boards, screen)
+        # A screen without the line keeps the choices for the next screen.
+        st.session_state["looking"] = (
+            _draw_widgets(project, known, boards, screen)
+            if screen in MATTERS
+            else _chosen_view(project, str(st.session_state["measure"]))
+        )
     chosen = {choice: st.session_state[choice] for choice in usual}
     address.write_choices(parameters | _as_parameters(chosen), _as_parameters(usual))
-
-
-def _draw_line(project: Project, known: list[str], boards: list[str], screen: str) -> ViewChoices:
-    """Draw the line and return the choices. A screen without it keeps them for the next screen.
-
-    Args:
-        known: names of the graders that have grades.
-        boards: names of the official leaderboards, and of the choice of none.
-    """
-    if screen in MATTERS:
-        return _draw_widgets(project, known, boards, screen)
-    measure, against = (str(st.session_state[choice]) for choice in ("measure", "against"))
-    return ViewChoices(chosen_policy(project), measure, None if against == NO_BOARD else against)
 
 
 def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice, Any]:
@@ -201,10 +193,20 @@ def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict
     return usual
 
 
+def _chosen_view(project: Project, measure: str) -> ViewChoices:
+    against = str(st.session_state["against"])
+    return ViewChoices(chosen_policy(project), measure, None if against == NO_BOARD else against)
+
+
 def _draw_widgets(
     project: Project, known: list[str], boards: list[str], screen: str
 ) -> ViewChoices:
-    """Draw the line and its popover; return the choices."""
+    """Draw the line and its popover; return the choices.
+
+    Args:
+        known: names of the graders that have grades.
+        boards: names of the official leaderboards, and of the choice of none.
+    """
     matters, inline, shares = MATTERS[screen], screen in INLINE, screen in SHARES
     offered = _offer_measures(True, DEFAULT_MEASURE, gold_name(project) is not None)
     with st.container(key="looking", horizontal=True, vertical_alignment="center"):
@@ -310,7 +312,7 @@ def _draw_widgets(
         **widget_options("measure", _measure_help(shares), measures),
     )
     at, size = place_of("against")
-    against = at.selectbox(
+    at.selectbox(
         "Official leaderboard",
         format_func=lambda name: "None" if name == NO_BOARD else name,
         **size,
@@ -322,7 +324,7 @@ def _draw_widgets(
         if "measure" in matters
         else str(picked)
     )
-    view = ViewChoices(chosen_policy(project), name, None if against == NO_BOARD else str(against))
+    view = _chosen_view(project, name)
     words.markdown(f":material/tune: {ui.escape(in_words(project, view))}")
     return view
 
