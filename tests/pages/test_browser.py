@@ -87,7 +87,7 @@ def test_new_user_gets_from_files_to_qrels(
 
     visit(page, app_server(tmp_path / "projects").address)
     expect(heading(page, "home")).to_be_visible()
-    field(page, "name of the new project").fill("green tea")
+    field(page, "name of the new project 0").fill("green tea")
     button(page, "create project").click()
     expect(note(page, "next home")).to_be_visible()
 

@@ -28,8 +28,6 @@ from exam_workbench.store import (
 )
 from pages.parts.shared import login, presses, ui
 
-NAME, MADE = "name of the new project", "project was made"
-
 
 def _make_organizer(project: Project) -> None:
     """Make the logged-in person the organizer of their new project."""
@@ -50,15 +48,13 @@ def draw_creation(may: bool = True) -> None:
             " and then exam people add."
         )
         return
-    if st.session_state.pop(MADE, False):
-        st.session_state[NAME] = ""
     left, right = st.columns(2)
     with left, st.form("create", border=True):
         st.markdown("**New project**")
         # File systems allow 255 bytes; a character takes up to four.
         name = st.text_input(
             "Name",
-            key=NAME,
+            key=presses.form_key("name of the new project"),
             placeholder="e.g. our-shared-task-2026",
             max_chars=60,
             help="Spaces become hyphens.",
@@ -69,7 +65,7 @@ def draw_creation(may: bool = True) -> None:
                 project = create_project(path)
                 _make_organizer(project)
                 project.close()
-                st.session_state[MADE] = True
+                presses.clear_form("name of the new project")
                 open_project(path.stem)
     with right, st.container(border=True):
         st.markdown("**Demo**")
