@@ -8,7 +8,7 @@ import streamlit as st
 from exam_workbench import answers, measures, review, study, text
 from exam_workbench.records import ResponseSnapshot, pooled_queries
 from exam_workbench.store import Project
-from pages.parts.shared import address, html, scoring_settings, ui
+from pages.parts.shared import html, scoring_settings, ui, view_choice
 
 QUESTIONS_A_PAGE = 10
 KIND_NAMES = {
@@ -111,7 +111,6 @@ def draw_boards(_: Project, changes: review.StateChanges) -> None:
 
 DEPTHS = (5, 10, 20, 50)
 QUERY = "freeze-query"
-SAID = "query of freezes in the address"
 NO_BOARD = "No measure"
 EXCERPT = 700
 
@@ -338,14 +337,12 @@ def _draw_open_query(
 ) -> None:
     names = [item.query_id for item in shown]
     left, right = st.columns([4, 1], vertical_alignment="bottom")
-    given = st.query_params.get(QUERY, "")
-    # A link, or a step back, takes precedence over the widget.
-    if given != st.session_state.get(SAID) or st.session_state.get(QUERY) not in names:
-        st.session_state[QUERY] = given if given in names else names[0]
-    query = str(left.selectbox("Query", names, format_func=texts.__getitem__, key=QUERY))
-    said = "" if query == names[0] else query
-    address.write_parameters({QUERY: said})
-    st.session_state[SAID] = said
+    query = view_choice.choose_linked(
+        QUERY,
+        {name: name for name in names},
+        names[0],
+        lambda: left.selectbox("Query", names, format_func=texts.__getitem__, key=QUERY),
+    )
     difference = answers.query_difference(project, before, after, query, k)
     with right:
         ui.draw_link("passages", "Open passages", query=query)
