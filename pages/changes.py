@@ -28,19 +28,6 @@ VIEWS = {
     "Questions": change_views.draw_questions,
     "Leaderboard": change_views.draw_boards,
 }
-VIEW = "differs"
-"""Name of the view in the address, and key of its widget."""
-FIELDS = {
-    "version": "bank_version",
-    "grader": "grader",
-    "tau": "min_rating",
-    "label": "label",
-    "weights": "weighted",
-    "overrides": "overrides",
-}
-"""The parts of a state: name in the address, and field of `Policy`."""
-OF = "project of the states"
-"""Session key of the project whose states were last written to the address."""
 
 
 def default_states(project: Project) -> dict[str, labels.Policy]:
@@ -66,27 +53,28 @@ def state_options(project: Project) -> dict[str, list[Any]]:
     }
 
 
-def read_state(project: Project, side: str, default: labels.Policy) -> labels.Policy:
-    """Return the state that the widgets or the address name."""
+def read_state(project: Project, side: str, default: labels.Policy, anew: bool) -> labels.Policy:
+    """Return the state that the widgets or the address name.
+
+    Args:
+        anew: whether to set the widgets from the address.
+    """
     # By default, the first option of a version is the newest one.
     parts: dict[str, Any] = {
-        FIELDS[name]: _read_choice(f"{side}-{name}", known, getattr(default, FIELDS[name]))
+        flips.FIELDS[name]: read_choice(
+            f"{side}-{name}", known, getattr(default, flips.FIELDS[name]), anew
+        )
         for name, known in state_options(project).items()
     }
     return replace(default, **parts)
 
 
-def _read_choice(key: str, known: Sequence[Any], default: Any) -> Any:
-    """Return the value of the widget, or that of the address if the address is new or the widget
-    was not drawn.
-    """
-    given = st.query_params.get(key)
-    written = st.session_state.get(flips.STATES, {}).get(key)
-    # Otherwise, neither a link nor a step back has changed the address.
-    if given not in (None, written) or st.session_state.get(key) not in known:
+def read_choice(key: str, known: Sequence[Any], default: Any, anew: bool) -> Any:
+    """Return the value of a widget, set from the address if that is new or the value is unknown."""
+    if anew or st.session_state.get(key) not in known:
         named = {_in_address(option): option for option in known}
         usual = default if default in known else known[0]
-        st.session_state[key] = named.get(given or "", usual)
+        st.session_state[key] = named.get(flips.address_places().part_of_place(key), usual)
     return st.session_state[key]
 
 
@@ -162,45 +150,37 @@ def draw_state(project: Project, side: str, state: labels.Policy, other: labels.
                 st.checkbox("Overrides", key=f"{side}-overrides", width="content")
 
 
-def come_back(project: Project) -> dict[str, str]:
-    """Reopen the last states when a person returns from another screen by a link that does not name
-    them.
+def apply_address(project: Project) -> bool:
+    """Apply the address, or the last place if a person returns from another screen by a link that
+    names none.
 
     Returns:
-        Further parts of the address; empty if the person did not return in this way.
+        Whether the widgets must be set again.
     """
-    states: dict[str, str] = st.session_state.get(flips.STATES, {})
-    back = streamlit_bridge.went_back() or "passage" in st.query_params
-    said = states.keys() & set(st.query_params)
-    if said or not (back and address.is_new_screen() and st.session_state.get(OF) == project.name):
-        return {}
-    kept: dict[str, str] = st.session_state.get(flips.KEPT, {})
-    # On the way to another screen, the browser records this screen with the other's address.
-    streamlit_bridge.make_readable(states | kept)
-    return {**kept, "query": "", "passage": ""}
+    here, back = flips.address_places(), streamlit_bridge.went_back()
+    # On the way to a passage, the browser records this screen with the address of the passage.
+    returns = address.is_new_screen() and (back or "passage" in st.query_params)
+    if returns and here.home == project.name and not here.address_place:
+        return True
+    if address.is_new_screen():
+        here.been.clear()
+    return here.apply_address(project.name)
 
 
-def name_states(
-    project: Project, states: Mapping[str, labels.Policy], view: str, beside: Mapping[str, str]
-) -> None:
+def name_states(states: Mapping[str, labels.Policy], view: str) -> None:
     """Write both states and the view into the address in one step, since each change of it is a
     step for Back.
-
-    Args:
-        beside: further parts of the address after a return from another screen.
     """
+    here = flips.address_places()
     named = {
         f"{side}-{name}": _in_address(getattr(policy, field))
         for side, policy in states.items()
-        for name, field in FIELDS.items()
-    } | {VIEW: view}
-    if beside or any(st.query_params.get(key) != value for key, value in named.items()):
-        if address.is_new_screen():
-            address.begin_at(**named, **beside)
-        else:
-            st.query_params.update(named)
-    st.session_state[flips.STATES] = named
-    st.session_state[OF] = project.name
+        for name, field in flips.FIELDS.items()
+    } | {flips.VIEW: view}
+    if address.is_new_screen():
+        address.begin_at(**here.set(**here.present_place | named), query="", passage="")
+    else:
+        here.change_parts(**named)
 
 
 def draw_summary(project: Project, changes: review.StateChanges, against: str | None) -> None:
@@ -288,15 +268,15 @@ if len(frozen := answers.frozen_runs(project)) > 1:
         st.stop()
 looking = scoring_settings.require_view()
 start = default_states(project)
-kept = come_back(project)
-before, after = (read_state(project, side, start[side]) for side in SIDES)
+anew = apply_address(project)
+before, after = (read_state(project, side, start[side], anew) for side in SIDES)
 left, right = st.columns(2)
 with left:
     draw_state(project, "from", before, after)
 with right:
     draw_state(project, "to", after, before)
-view = str(_read_choice(VIEW, list(VIEWS), "Labels"))
-name_states(project, {"from": before, "to": after}, view, kept)
+view = str(read_choice(flips.VIEW, list(VIEWS), "Labels", anew))
+name_states({"from": before, "to": after}, view)
 measure, against = looking.measure, looking.against
 ui.require_content(
     before != after,
@@ -309,7 +289,9 @@ with st.spinner("Comparing the two states"):
     found = review.state_changes(project, before, after, measure, against)
 draw_summary(project, found, against)
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-    st.segmented_control("View", list(VIEWS), key=VIEW, required=True, label_visibility="collapsed")
+    st.segmented_control(
+        "View", list(VIEWS), key=flips.VIEW, required=True, label_visibility="collapsed"
+    )
     st.download_button(
         "Export changed labels as CSV",
         lambda: review.flips_csv(project, found),

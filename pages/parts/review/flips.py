@@ -13,11 +13,6 @@ from exam_workbench.text import how_many
 from pages.parts.shared import actions, address, html, scoring_settings, ui
 
 KEY = "flips"
-KEPT = "place of the flips"
-STATES = "address of the states"
-"""Keys: the component, this part's share of the address, and the address of the two states, written
-by the page.
-"""
 FLIPS_A_PAGE = 12
 QUESTIONS_NAMED = 2
 CAUSE_NAMES = {
@@ -35,6 +30,24 @@ CAUSE_NAMES = {
 }
 ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "why"}
 """Address parameters of the choices made here."""
+FIELDS = {
+    "version": "bank_version",
+    "grader": "grader",
+    "tau": "min_rating",
+    "label": "label",
+    "weights": "weighted",
+    "overrides": "overrides",
+}
+"""The parts of a state: name in the address, and field of `Policy`."""
+VIEW = "differs"
+"""Name of the view in the address, and key of its widget."""
+NAMES = (*(f"{side}-{name}" for side in ("from", "to") for name in FIELDS), VIEW, *ADDRESS.values())
+"""Address parameters of the screen."""
+
+
+def address_places() -> address.ScreenPlaces:
+    """Return the states, the view and the choices made here in the address."""
+    return address.places_of_screen("changes", NAMES)
 
 
 @st.fragment
@@ -49,8 +62,6 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
         )
         return
     asked = actions.pending_actions(KEY)
-    # The choices of this part are kept for a return from another screen.
-    st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
     for act in asked.pop_actions():
         _do_action(changes, act)
     by_cause, by_query = changes.by_cause, changes.by_query
@@ -61,7 +72,7 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
         if (not cause or cause in flip.causes) and (not query or flip.query_id == query)
     ]
     pages = max(1, -(-len(chosen) // FLIPS_A_PAGE))
-    said = st.query_params.get(ADDRESS["page"], "")
+    said = address_places().part_of_place(ADDRESS["page"])
     page = min(int(said), pages) if said.isdecimal() and int(said) else 1
     part = chosen[(page - 1) * FLIPS_A_PAGE : page * FLIPS_A_PAGE]
     texts = pooled_queries(project)
@@ -79,7 +90,7 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
 
 def _do_action(changes: review.StateChanges, act: actions.Act) -> None:
     """Do an action of the component; each choice is one step for Back."""
-    what = act["do"]
+    what, here = act["do"], address_places()
     if what == "read":
         st.switch_page(
             "pages/passages.py",
@@ -88,23 +99,17 @@ def _do_action(changes: review.StateChanges, act: actions.Act) -> None:
             ),
         )
     elif what == "why":
-        _write_choice({ADDRESS["why"]: f"{act['query']} {act['passage']}" if act["open"] else ""})
+        opened = f"{act['query']} {act['passage']}" if act["open"] else ""
+        here.change_parts(**{ADDRESS["why"]: opened})
     elif what == "page":
-        _write_choice({ADDRESS["page"]: str(act["to"])})
+        here.change_parts(**{ADDRESS["page"]: str(act["to"])})
     else:
-        _write_choice({ADDRESS[what]: act["name"], ADDRESS["page"]: "", ADDRESS["why"]: ""})
-
-
-def _write_choice(chosen: dict[str, str]) -> None:
-    """Write a choice into the address, together with the states, which the write would otherwise
-    remove.
-    """
-    address.write_parameters({**st.session_state.get(STATES, {}), **chosen})
+        here.change_parts(**{ADDRESS[what]: act["name"], ADDRESS["page"]: "", ADDRESS["why"]: ""})
 
 
 def _chosen_filter(what: str, options: dict[str, int]) -> str:
     """Return the chosen filter if some labels match it; otherwise an empty text."""
-    named = st.query_params.get(ADDRESS[what], "")
+    named = address_places().part_of_place(ADDRESS[what])
     return named if named in options else ""
 
 
@@ -137,7 +142,7 @@ def _label_rows(
             project, bank.list_questions(project, policy.bank_version, query_id)
         )
     }
-    opened = st.query_params.get(ADDRESS["why"], "")
+    opened = address_places().part_of_place(ADDRESS["why"])
     rows = []
     for flip in part:
         text = passages.get(flip.passage_id, flip.passage_id)[:2_000]
