@@ -133,7 +133,7 @@ def test_added_parameter_is_readable_in_the_same_run() -> None:
 
         from pages.parts.shared.streamlit_bridge import make_readable
 
-        make_readable({"query": "q1", "empty": ""})
+        make_readable("query", "q1")
         st.text(st.query_params.to_dict())
 
     script: Callable[[], None] = screen

@@ -242,7 +242,7 @@ def name_project(name: str, screen: str) -> None:
     if "project" not in st.query_params:
         # Links of this run then name the project, too. Setting it normally would add a step to the
         # history.
-        streamlit_bridge.make_readable({"project": name})
+        streamlit_bridge.make_readable("project", name)
 
 
 def link_parameters(**place: str | None) -> dict[str, str]:

@@ -70,14 +70,12 @@ def went_back() -> bool:
     return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
 
 
-def make_readable(place: Mapping[str, str]) -> None:
-    """Make parameters readable from the address in this run, without a step in the browser's
+def make_readable(name: str, value: str) -> None:
+    """Make a parameter readable from the address in this run, without a step in the browser's
     history.
     """
     with get_session_state().query_params() as here:
-        for name, value in place.items():
-            if value:
-                here.set_with_no_forward_msg(name, value)
+        here.set_with_no_forward_msg(name, value)
 
 
 # Files
