@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import bank, errors, labels, types
 from exam_workbench.choices import Ties
@@ -220,10 +219,6 @@ def _draw_widgets(
             else popover
         )
 
-    def place_of(choice: Choice) -> tuple[DeltaGenerator, dict[str, Any]]:
-        here = {"width": INLINE_WIDTH[choice]}
-        return (beside, here) if inline and choice in matters else (popover, {})
-
     present: dict[Choice, Any] = {choice: st.session_state[choice] for choice in get_args(Choice)}
     measures = [*offered, *([] if present["measure"] in offered else [present["measure"]])]
 
@@ -238,11 +233,14 @@ def _draw_widgets(
             if among is None
             else {"options": among, "index": among.index(present[choice])}
         )
+        fixed = inline and not idle and choice in INLINE_WIDTH
+        width = {"width": INLINE_WIDTH[choice]} if fixed else {}
         return {
             "key": choice,
             "disabled": idle,
             "help": f"{NO_EFFECT} {about}" if idle else about,
             **now,
+            **width,
         }
 
     with popover:
@@ -304,18 +302,14 @@ def _draw_widgets(
                 MIN_JUDGMENTS,
             ),
         )
-    at, size = place_of("measure")
-    picked = at.selectbox(
+    picked = (beside if "measure" in matters else popover).selectbox(
         "Measure",
         accept_new_options=True,
-        **size,
         **widget_options("measure", _measure_help(shares), measures),
     )
-    at, size = place_of("against")
-    at.selectbox(
+    (beside if "against" in matters else popover).selectbox(
         "Official leaderboard",
         format_func=lambda name: "None" if name == NO_BOARD else name,
-        **size,
         **widget_options("against", "From judgments, or imported: compared with yours.", boards),
     )
     # A disabled measure is kept as it is: another screen can show it.
