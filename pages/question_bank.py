@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from exam_workbench import bank, text
+from exam_workbench import bank, study, text
 from exam_workbench.records import for_tuning
 from exam_workbench.store import Project
 from pages.parts.bank import bank_panels, editing_window, impact_panel, question_rows
@@ -161,7 +161,14 @@ with middle:
     whole = grader.name if grader and grader.method == "direct" else None
     # Without pooled passages, as for exam items, there is nothing to diagnose.
     if view is not None and whole is None and query.pooled:
-        diagnosis = bank_panels.diagnose_drafts(project, query.query_id, view.policy, view.against)
+        drafted = bank.drafted_bank(project, ui.person(), query.query_id)
+        diagnosis = study.diagnose_questions(
+            project,
+            view.policy,
+            query.query_id,
+            drafted,
+            scoring_settings.judged_by(project, view.against),
+        )
     question_rows.draw_editor(project, query, diagnosis, place, whole)
     bank_panels.draw_more_tasks(project, query, diagnosis, view.policy if view else None)
     bank_panels.repair_form(project, query.query_id, view.policy if view else None)

@@ -19,19 +19,6 @@ from pages.parts.shared import awaited_edits, html, presses, scoring_settings, u
 PASSAGES_SHOWN = 10
 
 
-def diagnose_drafts(
-    project: Project, query_id: str, policy: labels.Policy, against: str | None
-) -> study.QueryDiagnosis:
-    """Return the diagnosis of a query's questions, including the person's drafts."""
-    return study.diagnose_questions(
-        project,
-        policy,
-        query_id,
-        bank.drafted_bank(project, ui.person(), query_id),
-        scoring_settings.judged_by(project, against),
-    )
-
-
 def _draw_difference(before: str, after: str, key: str | None = None) -> None:
     """Draw the difference of two wordings."""
     shown = html.difference_html(before, after)
