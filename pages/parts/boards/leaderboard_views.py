@@ -201,15 +201,9 @@ def all_boards(screen: Screen) -> None:
         "Leaderboard", list(drawn_boards), key="system's board", bind="query-params"
     )
     if run:
-        draw_followed(screen, drawn_boards[name], run)
-
-
-def draw_followed(screen: Screen, board: labels.Leaderboard, run: str) -> None:
-    """Draw one system's queries, with the official leaderboard for comparison."""
-    official = None
-    if screen.official and screen.official[0] != board.source:
-        official = screen.board(screen.reference)
-    draw_system(screen.project, board, official, run)
+        board = drawn_boards[name]
+        alone = screen.official is None or screen.official[0] == board.source
+        draw_system(screen.project, board, None if alone else drawn_boards[reference], run)
 
 
 def two_boards(screen: Screen) -> None:
