@@ -249,9 +249,8 @@ def draw_failed_pairs(project: Project, running: bool) -> None:
         else None
     )
     total = by_reason[reason] if reason else totals[which]
-    pages = -(-total // PAIRS_A_PAGE)
-    page = st.pagination(pages, key=f"failed page {name} {which} {reason}") if pages > 1 else 1
-    offset = (min(page, pages) - 1) * PAIRS_A_PAGE
+    page = ui.draw_pager(f"failed page {name} {which} {reason}", total, PAIRS_A_PAGE)
+    offset = (page - 1) * PAIRS_A_PAGE
     for pair in grading.doubtful_pairs(
         project, grader, which, version, reason, offset, PAIRS_A_PAGE
     ):

@@ -437,15 +437,15 @@ def draw_speaking(passages: int) -> None:
         draw_note(about, "passages", "Show these passages", speaking="true")
 
 
-def draw_pager(key: str, total: int, size: int) -> None:
-    """Draw the pager of a list, if it has several pages.
+def draw_pager(key: str, total: int, size: int) -> int:
+    """Draw the pager of a list, if it has several pages, and return the present page.
 
     Args:
         total: number of rows.
         size: number of rows on a page.
     """
-    if (pages := -(-total // size)) > 1:
-        st.pagination(pages, key=key)
+    pages = -(-total // size)
+    return min(st.pagination(pages, key=key), pages) if pages > 1 else 1
 
 
 def choose_rows(
