@@ -26,7 +26,6 @@ class Pair:
     """A question and a passage to try a grader or a prompt on."""
 
     question: types.Question
-    passage_id: str
     passage: str
 
     @property
@@ -95,7 +94,7 @@ def choose_pair(
         key=f"{key} passage of {query}",
         persist_state="session",
     )
-    return Pair(asked[question], passage, passage_texts(project, [passage])[passage])
+    return Pair(asked[question], passage_texts(project, [passage])[passage])
 
 
 def draw_trial(project: Project, chosen: job_plan.ChosenGrader, pair: Pair, key: str) -> None:
