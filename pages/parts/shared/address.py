@@ -7,6 +7,7 @@ written in one step when the choices differ from it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -84,16 +85,10 @@ def set_from_address(key: str, read: Callable[[str], Any], default: Any) -> None
     here = _address_state()
     # Streamlit drops the value of a widget that was not drawn for a while, but the address still
     # has it.
-    if not here.come and key in st.session_state:
-        if here.moved:
-            # At another place on the screen, Streamlit takes it for another widget. This assignment
-            # keeps its value.
-            st.session_state[key] = st.session_state[key]
-        return
-    try:
-        st.session_state[key] = read(here.now[key]) if key in here.now else default
-    except (KeyError, ValueError):
+    if here.come or key not in st.session_state:
         st.session_state[key] = default
+        with suppress(KeyError, ValueError):
+            st.session_state[key] = read(here.now[key])
 
 
 def drop_foreign_value(key: str, options: Iterable[str]) -> None:
