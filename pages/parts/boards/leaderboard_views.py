@@ -20,7 +20,7 @@ from exam_workbench.records import (
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from pages.parts.boards.leaderboard_table import Column, draw_returned, draw_system, query_links
-from pages.parts.shared import address, chart_display, presses, ui
+from pages.parts.shared import chart_display, presses, ui
 
 AXIS_TITLE = 44
 """Characters of a system's name along an axis."""
@@ -440,7 +440,6 @@ def choose_test() -> tuple[choices.SystemTest, str | None]:
     """Draw the choices of the paired test and of the system that further columns compare with;
     return both.
     """
-    address.drop_foreign_value("test", TEST_NAMES)
     test = st.segmented_control(
         "Paired test",
         list(TEST_NAMES),

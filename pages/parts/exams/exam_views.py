@@ -8,7 +8,7 @@ from exam_workbench import charts, choices, exams
 from exam_workbench.measures.item_response import IntervalEstimate
 from exam_workbench.store import Project
 from exam_workbench.text import format_interval, how_many
-from pages.parts.shared import address, chart_display, ui
+from pages.parts.shared import chart_display, ui
 
 ITEMS_SHOWN = 20
 """Number of items listed for each side among those that two examinees answer differently."""
@@ -109,7 +109,6 @@ def draw_two(sat: AnsweredExam) -> None:
     first = str(left.selectbox("First examinee", names, key="first", bind="query-params"))
     others = [name for name in names if name != first]
     second = str(right.selectbox("Second examinee", others, key="second", bind="query-params"))
-    address.drop_foreign_value("test", TEST_NAMES)
     test = how.selectbox(
         "Test",
         list(TEST_NAMES),

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import bank, choices, errors, graders, text
 from exam_workbench.store import Project, as_name
-from pages.parts.shared import address, job_plan, model_place, presses, scoring_settings, ui
+from pages.parts.shared import job_plan, model_place, presses, scoring_settings, ui
 
 
 class Form:
@@ -141,8 +141,6 @@ def choose_grader(
     spec = scoring_settings.current_grader(project)
     again = bank.settings_again(project, spec) if spec and prompt is None else None
     usual = (f"saved:{again.name}" if again.name else again.kind) if again else None
-    # A link may name a grader that has been removed.
-    address.drop_foreign_value(key, options)
     if prompt is None and not kept:
         _choose_place(key)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
@@ -194,7 +192,7 @@ def _choose_place(key: str) -> None:
     back_end = f"{key}/{option}/ back_end"
     now = (
         "embedding"
-        if option in (None, "embedding")
+        if option == "embedding" or option not in graders.GRADERS
         else st.session_state.get(back_end, "transformers")
     )
     place = f"{key} place"

@@ -91,17 +91,6 @@ def set_from_address(key: str, read: Callable[[str], Any], default: Any) -> None
             st.session_state[key] = read(here.now[key])
 
 
-def drop_foreign_value(key: str, options: Iterable[str]) -> None:
-    """Drop the value of a widget with the same key on another screen, before this screen's is
-    drawn.
-
-    Args:
-        options: the options on this screen.
-    """
-    if st.session_state.get(key) not in options:
-        st.session_state.pop(key, None)
-
-
 def write_choices(choices: Mapping[str, str], usual: Mapping[str, str]) -> None:
     """Write the choices into the address, in one step; do nothing if it has them already.
 
