@@ -4,7 +4,7 @@ The address holds those that differ from the defaults. They are kept while the p
 screens.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -98,34 +98,24 @@ def _draw_choices(
     """Draw the widgets; return the view, and the settings that differ from the defaults."""
     kept = chosen_settings()
 
-    def take_setting(
-        name: str, default: Any, read: Callable[[str], Any] = str, options: Collection[str] = ()
-    ) -> str:
+    def take_setting(name: str, default: Any, read: Callable[[str], Any] = str) -> str:
         key = f"answers {name}"
         if anew or key not in st.session_state:
             st.session_state[key] = default
             with suppress(ValueError):
                 st.session_state[key] = read(kept[name]) if name in kept else default
-        # The options may have changed since the last run.
-        if options and st.session_state[key] not in options:
-            st.session_state[key] = default
         return key
 
     def take_several(name: str, default: list[Any], options: Sequence[Any]) -> str:
         by_text = {str(option): option for option in options}
-        key = take_setting(
+        return take_setting(
             name,
             default,
             lambda text: [by_text[option] for option in text.split(BETWEEN) if option in by_text],
         )
-        # The options may have changed since the last run.
-        st.session_state[key] = [option for option in st.session_state[key] if option in options]
-        return key
 
     names = [known_model.name for known_model in known]
-    generator = str(
-        st.selectbox("Generator", names, key=take_setting("generator", names[0], options=names))
-    )
+    generator = str(st.selectbox("Generator", names, key=take_setting("generator", names[0])))
     asked_runs, asked_ks = answers.asked_for(
         project, next(known_model for known_model in known if known_model.name == generator)
     )
@@ -135,8 +125,9 @@ def _draw_choices(
         st.selectbox(
             "Answer check",
             list(answers.JUDGES),
+            list(answers.JUDGES).index(usual),
             format_func=lambda name: answers.JUDGES[name].title,
-            key=take_setting("judge", usual, options=answers.JUDGES),
+            key=take_setting("judge", usual),
             help="Decides whether two answers match.",
         )
     )
@@ -149,7 +140,7 @@ def _draw_choices(
             if known_model.parameters.get("judge") == judge
         ][::-1]
         if models:
-            key = take_setting("asked", models[0], options=models)
+            key = take_setting("asked", models[0])
             model = str(st.selectbox("Model of the answer check", models, key=key))
     threshold = None
     if judge_facts.graded:

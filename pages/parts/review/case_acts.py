@@ -555,8 +555,6 @@ def _draw_filters(
     for act in asked.acts:
         if act["do"] == "clear" and act["what"] == "query":
             st.session_state["query_listed"] = None
-    if st.session_state.get("order") not in offered:
-        st.session_state["order"] = "worst"
     texts = ui.distinct_option_texts(pooled_queries(project))
     with st.container(horizontal=True, vertical_alignment="bottom", key="case-filters"):
         chosen = st.selectbox(

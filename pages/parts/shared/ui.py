@@ -445,7 +445,7 @@ def draw_pager(key: str, total: int, size: int) -> int:
         size: number of rows on a page.
     """
     pages = -(-total // size)
-    return min(st.pagination(pages, key=key), pages) if pages > 1 else 1
+    return st.pagination(pages, key=key) if pages > 1 else 1
 
 
 def choose_rows(
