@@ -62,14 +62,13 @@ def read_address(screen: str) -> None:
         screen: the open screen; a link from another screen without choices keeps the present ones.
     """
     here, given = _address_state(), kept_parameters()
-    back = streamlit_bridge.went_back()
-    moved = screen != here.screen
+    here.moved = screen != here.screen
     # A browser may still send the address from before the project was added to it.
     known = {name: here.now[name] for name in ("project",) if name in here.now} | given
-    here.come = back or (known not in (here.now, here.before)) or (moved and bool(given))
-    if moved and not given and not back and here.screen:
-        here.come = False
-    here.moved, here.screen = moved, screen
+    keeps = here.moved and bool(here.screen) and not given
+    linked = here.moved or known not in (here.now, here.before)
+    here.come = streamlit_bridge.went_back() or (linked and not keeps)
+    here.screen = screen
     if here.come:
         here.before, here.now = here.now, known
 
@@ -105,8 +104,7 @@ def write_choices(choices: Mapping[str, str], usual: Mapping[str, str]) -> None:
     wanted = {
         key: text for key, text in choices.items() if key in present or text != usual.get(key)
     }
-    if changed := {key: text for key, text in wanted.items() if present.get(key) != text}:
-        st.query_params.update(changed)
+    write_parameters(wanted)
     if here.now != wanted:
         here.before, here.now = here.now, wanted
 
