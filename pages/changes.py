@@ -142,9 +142,11 @@ def draw_state(project: Project, side: str, state: labels.Policy, other: labels.
                 st.selectbox("Grader", known["grader"], key=f"{side}-grader")
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 st.selectbox("Min rating", known["tau"], key=f"{side}-tau", width=95)
-                rules = scoring_settings.LABEL_RULES
                 st.selectbox(
-                    "Label rule", known["label"], key=f"{side}-label", format_func=rules.__getitem__
+                    "Label rule",
+                    known["label"],
+                    key=f"{side}-label",
+                    format_func=scoring_settings.LABEL_RULES.__getitem__,
                 )
                 st.checkbox("Weights", key=f"{side}-weights", width="content")
                 st.checkbox("Overrides", key=f"{side}-overrides", width="content")

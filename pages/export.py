@@ -22,8 +22,7 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool, Readiness | None]
     and the readiness.
     """
     st.header("Labels as qrels", anchor=False)
-    view = scoring_settings.require_view()
-    policy, ready = view.policy, readiness.draw(project)
+    policy, ready = scoring_settings.require_view().policy, readiness.draw(project)
     base = labels.basis(project, policy)
     labelled = sum(exchange.qrels_counts(project, policy, binary=False).values())
     state = labels.label_readiness(project, base)

@@ -184,10 +184,9 @@ def draw_filters(project: Project, policy: labels.Policy | None, judges: bool) -
             [review.NONE, *judged_values(project, source)] if source else []
         )
         judgment = _choose_value("Judgment", values, "judged", NO_VALUE) if source else None
-        runs = run_names(project)
         run = st.selectbox(
             "Retrieved by run",
-            runs,
+            run_names(project),
             index=None,
             key="in_run",
             placeholder="Any run",
@@ -368,8 +367,9 @@ def _draw_list_and_passage(
     seen_labels.record_shown(project, [(row.query_id, row.passage_id) for row in listing.rows])
     with st.container(key="desk"):
         with st.container(key="desk-list"):
-            graded = policy is not None
-            beside.passage_list(project, listing, wanted.query_id, wanted.source, place, graded)
+            beside.passage_list(
+                project, listing, wanted.query_id, wanted.source, place, graded=policy is not None
+            )
         if place is not None and place[1] is not None:
             _draw_passage(project, policy, shown, (place[0], place[1]))
     # Only now: if the run ends earlier, the next one opens the query.

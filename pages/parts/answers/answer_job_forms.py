@@ -85,9 +85,12 @@ def _draw_generating(project: Project) -> None:
     if ready is None:
         return
     with right:
-        every = run_names(project)
         runs = st.multiselect(
-            "Runs", every, key="answers from", placeholder="All runs", persist_state="session"
+            "Runs",
+            run_names(project),
+            key="answers from",
+            placeholder="All runs",
+            persist_state="session",
         )
         ks = st.multiselect(
             "Depths k",

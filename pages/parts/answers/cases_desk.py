@@ -355,8 +355,9 @@ def _change_case(at: CasesDesk, act: actions.Act) -> None:
     match act["do"]:
         case "confirm":
             letter = answers.check_case(str(act["letter"]))
-            note = str(act.get("note") or "")
-            answers.confirm_case(at.project, at.evaluation, *place, letter, author, note)
+            answers.confirm_case(
+                at.project, at.evaluation, *place, letter, author, str(act.get("note") or "")
+            )
             row = answers.case_at(at.project, at.evaluation, *place)
             text = ui.shorten_text(row.side.query.text, 80)
             words = f"{letter} for “{text}”: {choices.ANSWER_CASES[letter]}."

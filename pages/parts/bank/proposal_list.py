@@ -371,9 +371,8 @@ def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
     )
     if question.answer_key:
         st.caption(ui.escape(f"Current answer key: {question.answer_key}"))
-    policy = scoring_settings.chosen_policy(project)
     passages: list[grading.KeyPassage] = ui.attempt(
-        [], grading.passages_for_key, project, policy, question
+        [], grading.passages_for_key, project, scoring_settings.chosen_policy(project), question
     )
     if not passages:
         st.text(

@@ -123,8 +123,9 @@ def _draw_exam(project: Project) -> None:
     about = f"{items} with their sources, and the answers of examinees."
     files: list[File] = [("JSON", "exam", "exam.json", partial(exams.exam_json, project))]
     if counts["answers of students"]:
-        matrix = partial(exams.answers_csv, project)
-        files.append(("CSV", "responses-matrix", "answers.csv", matrix))
+        files.append(
+            ("CSV", "responses-matrix", "answers.csv", partial(exams.answers_csv, project))
+        )
     _draw_files(project, about if counts["items"] else "", *files)
 
 

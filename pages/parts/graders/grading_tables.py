@@ -282,9 +282,8 @@ def _draw_retry(project: Project, stored: bank.StoredGrader, failed: int, runnin
         request = job_plan.draw_budget(project, grader, request, "failed")
         if running:
             st.caption("A job is running. Wait until it ends, or cancel it.")
-        label = f"Retry failed pairs ({failed:,})"
         presses.act_button(
-            label,
+            f"Retry failed pairs ({failed:,})",
             grading.start_job,
             project,
             grader,

@@ -119,10 +119,10 @@ def _do_action(desk: QueueDesk, act: actions.Act) -> None:
             _weigh_override(desk, act, _find_case(desk, act))
         case "reopen":
             if (settling := _find_case(desk, act).settling) is not None:
-                withdraw = bool(act.get("withdraw"))
-                desk.show_message(
-                    settling_forms.reopen_settled_case(desk.project, settling.case, withdraw), False
+                message = settling_forms.reopen_settled_case(
+                    desk.project, settling.case, bool(act.get("withdraw"))
                 )
+                desk.show_message(message, False)
         case "settle":
             _settle_case(desk, act, _find_case(desk, act))
 
@@ -148,9 +148,14 @@ def _weigh_override(desk: QueueDesk, act: actions.Act, row: review.QueueRow) -> 
     # place and the typed text would be lost.
     disagreements_address.keep_open(act["case"])
     if desk.policy is not None:
-        rating = int(act["rating"])
         effect = settling_forms.weigh_override(
-            desk.project, desk.left, desk.right, row, desk.policy, act["questions"], rating
+            desk.project,
+            desk.left,
+            desk.right,
+            row,
+            desk.policy,
+            act["questions"],
+            int(act["rating"]),
         )
         desk.weighed = effect | {"case": act["case"]}
 
