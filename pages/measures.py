@@ -36,7 +36,7 @@ def cell_details(
             "leaderboard",
             grader=str(policy.grader),
             tau=str(policy.min_rating),
-            label=scoring_settings.LABEL_RULES.get(policy.label, policy.label),
+            label=policy.label,
             measure=cell.measure,
             against=column.against,
             relevant=str(official.min_judgment),

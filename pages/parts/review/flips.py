@@ -190,12 +190,8 @@ def _passage_place(changes: review.StateChanges, query_id: str, passage_id: str)
     policy = {"grader": str(after.grader), "tau": after.min_rating, "label": after.label}
     # Choices that already hold on all screens are left out, since reading them again would add a
     # step to the history.
-    other = {key: value for key, value in policy.items() if st.session_state.get(key) != value}
-    choices = {
-        key: scoring_settings.LABEL_RULES.get(str(value), str(value))
-        for key, value in other.items()
-    }
-    return {"query": query_id, "passage": passage_id} | choices
+    other = {key: str(value) for key, value in policy.items() if st.session_state.get(key) != value}
+    return {"query": query_id, "passage": passage_id} | other
 
 
 def _label_reasons(
