@@ -16,7 +16,6 @@ STYLE = """
 [class*="st-key-person-"] { flex-wrap: wrap; }
 [class*="st-key-person-"] > :first-child { flex: 1 1 14rem; }
 """
-ALL = "All queries"
 DONE = "people done"
 
 
@@ -89,7 +88,7 @@ def draw_member(project: Project, member: Member, texts: dict[str, str]) -> None
                 list(texts),
                 [q for q in member.queries or () if q in texts],
                 key=key,
-                placeholder=ALL,
+                placeholder="All queries",
                 format_func=lambda query: texts[query],
                 on_change=change_field,
                 args=(key,),

@@ -20,8 +20,6 @@ from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import login, presses, ui
 
-ORGANIZERS = "Any organizer"
-
 
 def draw_due_dates(
     project: Project, texts: Mapping[str, str], shares: list[review.AssessorProgress]
@@ -125,7 +123,7 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
             "Adjudicator",
             names,
             index=None,
-            placeholder=ORGANIZERS,
+            placeholder="Any organizer",
             accept_new_options=anybody,
             width=180,
             key=f"{form} adjudicator",
