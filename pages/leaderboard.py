@@ -5,7 +5,17 @@ passages.
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench import audit, board_summary, exchange, jobs, labels, measures, study, text
+from exam_workbench import (
+    audit,
+    board_summary,
+    choices,
+    exchange,
+    jobs,
+    labels,
+    measures,
+    study,
+    text,
+)
 from exam_workbench.records import imported_leaderboards
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
@@ -233,9 +243,7 @@ with more:
         st.text_input("Official measure", official_measure, disabled=True)
     elif against is not None:
         same = (
-            measure
-            if measures.parse_measure(measure).takes_judgments
-            else scoring_settings.DEFAULT_MEASURE
+            measure if measures.parse_measure(measure).takes_judgments else choices.DEFAULT_MEASURE
         )
         official_measure = scoring_settings.choose_measure(
             "Official measure", cover=False, key=f"official {same}", default=same

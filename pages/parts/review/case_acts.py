@@ -574,7 +574,7 @@ def _draw_filters(
         order = st.selectbox(
             "Order", offered, format_func=names.__getitem__, key="order", width=250
         )
-        measure = "nDCG@10"
+        measure = choices.DEFAULT_MEASURE
         if order in ("board", "kappa"):
             with st.container(width=150):
                 measure = scoring_settings.choose_measure(

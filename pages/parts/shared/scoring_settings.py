@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import streamlit as st
 
 from exam_workbench import bank, errors, labels, types
-from exam_workbench.choices import Ties
+from exam_workbench.choices import DEFAULT_MEASURE, Ties
 from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, parse_measure
 from exam_workbench.records import gold_name, judgment_sources, official_sources
 from exam_workbench.store import Project
@@ -54,7 +54,6 @@ MIN_JUDGMENTS = (1, 2, 3)
 NO_BOARD = "No official board"
 
 NO_EFFECT = "No effect on this screen."
-DEFAULT_MEASURE = "nDCG@10"
 
 LABEL_RULES = {
     "max": "Best rating",
