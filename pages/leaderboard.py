@@ -111,12 +111,10 @@ def optional_columns(
         columns.append(Column(STAR, [STAR if run in board.starred else "" for run in runs], about))
     if board.lengths:
         spent = [board.lengths.get(run) for run in runs]
-        columns.append(
-            Column("Words", [length.words if length else None for length in spent], digits=1)
-        )
-        columns.append(
-            Column("Passages", [length.passages if length else None for length in spent], digits=1)
-        )
+        columns += [
+            Column("Words", [length.words if length else None for length in spent], digits=1),
+            Column("Passages", [length.passages if length else None for length in spent], digits=1),
+        ]
     return columns
 
 

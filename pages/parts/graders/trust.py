@@ -116,8 +116,12 @@ def _watch_button(project: Project, spec: types.GraderSpec, state: bank.Drift | 
         return
     label = "Watch the model" if state is None else "Check the model now"
     calls = grading.SENTINELS if state is None else grading.AGAIN
-    about = f"Asks up to {calls} graded pairs again."
-    if presses.button(label, key="watch", icon=":material/visibility:", help=about):
+    if presses.button(
+        label,
+        key="watch",
+        icon=":material/visibility:",
+        help=f"Asks up to {calls} graded pairs again.",
+    ):
         _ask_grader(
             project,
             spec,

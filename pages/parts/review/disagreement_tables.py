@@ -247,8 +247,14 @@ def hold_out(project: Project) -> None:
         seed = st.number_input(
             "Seed (empty: random)", 0, None, stored.seed if stored else None, 1, key="hold out seed"
         )
-        act = partial(records.set_hold_out, seed=seed)
-        presses.act_button("Save", act, project, share / 100, key="save hold out", type="primary")
+        presses.act_button(
+            "Save",
+            partial(records.set_hold_out, seed=seed),
+            project,
+            share / 100,
+            key="save hold out",
+            type="primary",
+        )
 
 
 def draw_downloads(agreement: review.Agreement) -> None:
