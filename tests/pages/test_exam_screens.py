@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 from exam_workbench import bank, exams
 from exam_workbench.charts import ability_curves
 from exam_workbench.jobs import current_job
 from exam_workbench.measures.item_response import GRID
-from exam_workbench.records import add_passages
+from exam_workbench.records import add_passages, add_queries
 from exam_workbench.store import Project
+from exam_workbench.types import Query
 from pages.parts.exams import item_quality
 from pages.parts.exams.item_quality import CRITERION_NAMES
 from tests.made.endpoint_calls import answering, until
@@ -32,6 +34,16 @@ def put_sat(project: Project, prefix: str = "p") -> None:
 
 
 looked_at = shown_project(put_sat)
+
+
+def test_address_names_exam_by_its_text(project: Project) -> None:
+    put_exam(project)
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("other", "Another exam")], replace=False)
+    bank.save_version(project, [replace(item(20), query_id="other", question_id="other")], "another exam", "ann")
+    for text, chosen, warnings in (("Another exam", "other", 0), ("other", "exam", 1)):
+        app = visit("exam", exam=text)
+        assert (app.selectbox("exam").value, len(app.warning)) == (chosen, warnings)
 
 
 def test_examinee_is_added_and_sits_exam_after_empty_state(project: Project) -> None:

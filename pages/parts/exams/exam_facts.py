@@ -139,7 +139,7 @@ def choose_exam(project: Project, proposed: bool = False) -> tuple[str, list[exa
         }
     )
     wanted = st.query_params.get("exam")
-    if wanted is not None and wanted not in items_by_exam:
+    if wanted is not None and wanted not in names.values():
         st.warning(
             f"Unknown exam {ui.escape(wanted)}. The first exam is shown instead.",
             icon=":material/info:",
