@@ -144,7 +144,6 @@ def choose_exam(project: Project, proposed: bool = False) -> tuple[str, list[exa
             f"Unknown exam {ui.escape(wanted)}. The first exam is shown instead.",
             icon=":material/info:",
         )
-        del st.query_params["exam"]
     picked = st.selectbox(
         "Exam",
         list(items_by_exam),
