@@ -7,7 +7,6 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import errors, labels, review, types
-from exam_workbench.records import find_source
 from exam_workbench.store import Project
 from pages.parts.shared import address, awaited_edits, html, presses, ui
 
@@ -54,11 +53,7 @@ def offer_settlements(
     """Return the possible settlements of a case, with the questions and judgments that may be
     wrong.
     """
-    judged = [
-        find_source(project, side.source)
-        for side in (left, right)
-        if isinstance(side, review.Judgments)
-    ]
+    judged = [side.source for side in (left, right) if isinstance(side, review.Judgments)]
     ways: list[types.Act] = ["comment"]
     if judged:
         ways.insert(0, "dispute")
