@@ -549,7 +549,7 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
                 st.container(key="repair result").markdown(
                     ui.escape(
                         review.repair_question(
-                            project, chosen, texts.splitlines(), policy, source, ui.author()
+                            project, chosen, texts.split("\n"), policy, source, ui.author()
                         ).description
                     )
                 )

@@ -180,7 +180,7 @@ def _draw_split(project: Project, question: types.Question) -> None:
             bank_window.change_drafts(
                 project,
                 bank.put_drafts,
-                bank.split_question(question, parts.splitlines()),
+                bank.split_question(question, parts.split("\n")),
                 author=ui.author(),
             )
 
