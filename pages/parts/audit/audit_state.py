@@ -8,10 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import audit as room, bank, charts, labels, run_names, text
+from exam_workbench import audit as room, bank, charts, labels, run_names, study, text
 from exam_workbench.measures.audit import Rate
 from exam_workbench.store import Project
-from pages.parts.shared import chart_display, components, html, presses, ui, view_choice
+from pages.parts.boards import leaderboard_table
+from pages.parts.shared import chart_display, html, presses, ui, view_choice
 
 
 def draw(project: Project, audit: room.Audit) -> None:
@@ -22,7 +23,7 @@ def draw(project: Project, audit: room.Audit) -> None:
     _draw_outcome(reached)
     draw_about(project, audit)
     _draw_batch(project, audit, drawn, board)
-    components.draw("audited", "audited", board_data(board))
+    _draw_board(audit, board)
     st.subheader("Statistics", anchor=False)
     if reached.pairs:
         st.container(key="separated-pairs").caption(
@@ -177,27 +178,96 @@ def _format_rate(name: str, share: Rate) -> str:
     return f"{name} {share.value:.2f} [{ui.as_number(share.low, 2)}, {ui.as_number(share.high, 2)}]"
 
 
-def board_data(board: room.AuditBoard) -> dict[str, Any]:
-    """Return the data of a leaderboard for the browser."""
-    runs = [system.run for system in board.systems]
-    names, short = run_names.short_names(runs, 34), run_names.short_names(runs)
-    return {
-        "measure": board.measure,
-        "confidence": board.confidence,
-        # Pairs are separated at the level of the whole leaderboard, after the correction.
-        "level": 1 - board.confidence,
-        "missed": board.missed,
-        "groups": board.groups,
-        "systems": [
-            vars(system)
-            | {"name": html.as_shown(names[system.run]), "short": html.as_shown(short[system.run])}
-            for system in board.systems
-        ],
-        "differences": [
-            (system.first, system.second, system.value, system.low, system.high, system.adjusted)
-            for system in board.differences
-        ],
-    }
+@st.fragment
+def _draw_board(audit: room.Audit, board: room.AuditBoard) -> None:
+    """Draw the leaderboard; a click on a system compares it with every other one."""
+    systems = board.systems
+    graded = [labels.System(one.run, one.machine, None, 0, one.machine_rank) for one in systems]
+    grader = leaderboard_table.NamedLeaderboard(
+        f"Grader {board.measure}",
+        labels.Leaderboard(board.measure, "exam", audit.policy, graded, {}),
+        spread="",
+        name="Grader",
+    )
+    followed, _ = leaderboard_table.find_followed()
+    opened = compare_system(board, followed) if followed in audit.runs else None
+    if not board.batches:
+        leaderboard_table.draw(grader, None, None, [], opened)
+        return
+    scored = [
+        labels.System(one.run, one.audited or 0.0, _half(one.low, one.high), 0, one.rank or 0)
+        for one in systems
+    ]
+    half = f" ± half of its {board.confidence:.0%} interval"
+    audited = leaderboard_table.NamedLeaderboard(
+        f"Audited {board.measure}",
+        labels.Leaderboard(board.measure, board.audit, audit.policy, scored, {}),
+        spread=half,
+    )
+    columns = [
+        leaderboard_table.Column(
+            "Grader's bias",
+            [one.bias for one in systems],
+            f"Grader's score minus audited score{half}; significant if it is larger than its ±",
+            digits=3,
+            errors=[_half(one.bias_low, one.bias_high) for one in systems],
+        ),
+        leaderboard_table.Column(
+            "Shrunk",
+            [one.order for one in systems],
+            "Rank by shrunk scores: residuals are shrunk to their common shift, so fewer systems"
+            " swap by chance",
+        ),
+    ]
+    if board.missed:
+        worst = [_interval_text(one.worst_low, one.worst_high) for one in systems]
+        about = "Interval that allows for passages that could not be judged"
+        columns.append(leaderboard_table.Column("Worst case", worst, about))
+    leaderboard_table.draw(audited, grader, find_groups(board), columns, opened)
+    unknown = "Without ±, the error is unknown, because no informative passage was judged."
+    st.container(key="about-board").caption(
+        f"Audited score{half}. Brackets join systems that are not separated."
+        f" {unknown if board.untested else ''}"
+    )
+
+
+def _half(low: float | None, high: float | None) -> float | None:
+    return None if low is None or high is None else (high - low) / 2
+
+
+def _interval_text(low: float | None, high: float | None) -> str:
+    return "error unknown" if low is None or high is None else f"[{low:z.3f}, {high:z.3f}]"
+
+
+def find_groups(board: room.AuditBoard) -> study.UnseparatedSystems:
+    """Return the groups of systems that are not separated."""
+    place = {system.run: at for at, system in enumerate(board.systems)}
+    spans = [sorted(map(place.__getitem__, group)) for group in board.groups]
+    return study.UnseparatedSystems([(span[0], span[-1]) for span in spans], {}, [])
+
+
+def compare_system(board: room.AuditBoard, run: str) -> dict[str, Any]:
+    """Return the differences of a system from every other one, for the browser. Differences within
+    a sample are more precise than two intervals.
+    """
+    names = run_names.short_names([system.run for system in board.systems], 34)
+    rows = []
+    for pair in board.differences:
+        if run not in (pair.first, pair.second):
+            continue
+        # The correction is for all pairs, at the level of the whole leaderboard.
+        separated = pair.adjusted is not None and pair.adjusted <= 1 - board.confidence
+        rows.append(
+            (
+                html.as_shown(f"{names[pair.first]} − {names[pair.second]}"),
+                f"{pair.value:+z.3f}",
+                _interval_text(pair.low, pair.high),
+                "" if pair.adjusted is None else f"p = {pair.adjusted:.2g}",
+                "separated" if separated else "not separated",
+            )
+        )
+    says = "Differences from the other systems. p is corrected for all pairs by Holm's method."
+    return {"run": run, "says": says if rows else "Nothing is judged yet.", "pairs": rows}
 
 
 def draw_curve(forecast: room.Forecast, goal: room.Goal) -> None:

@@ -37,6 +37,7 @@ class Column:
         values: one per system, in the order of the leaderboard; None for a missing value.
         percent: whether the values are shares.
         digits: decimals of other numbers.
+        errors: one per value, drawn after it.
     """
 
     title: str
@@ -44,22 +45,31 @@ class Column:
     help: str = ""
     percent: bool = False
     digits: int = 0
+    errors: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True)
 class NamedLeaderboard:
-    """A leaderboard and its title."""
+    """A leaderboard and its title.
+
+    Args:
+        spread: the meaning of the errors of its scores.
+        name: heading of its scores, if it is drawn next to another leaderboard.
+    """
 
     title: str
     board: labels.Leaderboard
+    spread: str = " ± one standard error"
+    name: str = "Official"
 
 
 def draw(
     primary: NamedLeaderboard,
-    official: NamedLeaderboard | None,
-    alike: study.UnseparatedSystems,
-    columns: Sequence[Column],
-    opened: Mapping[str, Any] | None,
+    official: NamedLeaderboard | None = None,
+    alike: study.UnseparatedSystems | None = None,
+    columns: Sequence[Column] = (),
+    opened: Mapping[str, Any] | None = None,
+    opens: bool = True,
 ) -> None:
     """Draw a leaderboard; clicks on it are written into the address.
 
@@ -67,12 +77,13 @@ def draw(
         official: drawn next to it, on the same scale if the measure is the same.
         alike: groups of systems that are not separated.
         opened: the open system, as `system_details` returns it.
+        opens: whether systems open.
     """
     components.draw(
         "leaderboard",
         KEY,
         {
-            "board": board_data(primary, official, alike, columns, opens=True),
+            "board": board_data(primary, official, alike, columns, opens),
             "open": opened["run"] if opened else "",
             "sorted": st.query_params.get(SORTED, ""),
             "detail": opened,
@@ -108,9 +119,17 @@ def board_data(
     place = {run: at for at, run in enumerate(runs)}
     return {
         "title": primary.title,
+        "help": primary.title + primary.spread,
         "caption": f"Systems by {primary.title}",
         "domain": own,
-        "official": {"title": official.title, "domain": official_scale} if official else None,
+        "official": {
+            "title": official.title,
+            "help": official.title + official.spread,
+            "name": official.name,
+            "domain": official_scale,
+        }
+        if official
+        else None,
         "systems": [
             _system_data(system)
             | {
@@ -122,7 +141,7 @@ def board_data(
         ],
         "columns": [vars(column) for column in columns],
         "groups": alike.groups if alike else [],
-        "alike": [[place[run] for run in alike.of[one]] for one in runs] if alike else [],
+        "alike": [[place[run] for run in alike.of.get(one, ())] for one in runs] if alike else [],
         "opens": opens,
     }
 

@@ -8,6 +8,8 @@ KINDS.queries = class extends Part {
 
 function queriesOf(detail, act) {
   const about = h("p", h("strong", detail.run), quiet(detail.says));
+  if (detail.pairs) return h("div.detail", about, h("table.pairs", h("tbody", detail.pairs.map((pair) =>
+    h("tr", pair.map((words) => h("td", words)))))));
   if (!detail.queries.length) return h("div.detail", about);
   const widest = Math.max(1e-9, ...detail.queries.map((row) =>
     Math.abs((row.score ?? 0) - (row.official ?? row.score ?? 0))));

@@ -48,7 +48,6 @@ COMPONENTS = {
         "boards/queries",
         "boards/leaderboard",
         "boards/agreements",
-        "audit/audited",
         "answers/grid",
         "shared/picks",
         "home/panels",
