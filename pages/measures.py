@@ -9,7 +9,8 @@ from exam_workbench import bank, choices, errors, labels, study, text, types
 from exam_workbench.measures import MEASURES as KNOWN
 from exam_workbench.records import imported_leaderboards, official_sources
 from exam_workbench.store import Project
-from pages.parts.boards import agreement_table
+from pages.parts.boards import agreement_table, leaderboard_table
+from pages.parts.boards.leaderboard_table import NamedLeaderboard
 from pages.parts.shared import address, scoring_settings, ui, view_choice
 
 SAME = "Measure of the column"
@@ -19,35 +20,60 @@ SOON = 0.6
 """Seconds between two updates of a table that is being computed."""
 
 
-def cell_details(
+def draw_details(
     project: Project,
     table: study.MetaTable,
     place: tuple[int, int],
     official: labels.Policy,
     ties: choices.Ties,
     queries: labels.QueryChoice,
-) -> dict[str, Any]:
-    """Return the details of a cell: its two leaderboards."""
+) -> None:
+    """Draw the two leaderboards of a cell, and their agreement."""
     row, column = table.rows[place[0]], table.columns[place[1]]
     policy, cell = row.row.policy, row.cells[place[1]]
-    href = None
-    if row.row.source == "exam" and policy.bank_version is None:
-        href = address.screen_link(
-            "leaderboard",
-            grader=str(policy.grader),
-            tau=str(policy.min_rating),
-            label=policy.label,
-            measure=cell.measure,
-            against=column.against,
-            relevant=str(official.min_judgment),
-            **{"over-queries": queries},
-        )
-    comparison = (
-        study.cell_comparison(project, row.row, column, official, ties, queries)
-        if cell.queries
-        else None
+    title = (
+        f"{cell.measure} of {study.full_name(row)} compared with {column.against_measure} of"
+        f" {column.against}"
     )
-    return agreement_table.cell_data(table, place, comparison, href)
+    detail = st.container(key="compared-cell")
+    detail.markdown(f"**{ui.escape(title)}**")
+    if cell.correlation.undefined:
+        detail.caption(ui.escape(f"Undefined: {cell.correlation.undefined}"))
+    facts: list[ui.Fact] = [
+        (
+            coefficient,
+            name,
+            ui.as_number(cell.value(coefficient)),
+            agreement_table.interval_text(cell.intervals.get(coefficient)),
+        )
+        for coefficient, name in study.TITLES.items()
+    ]
+    systems = str(cell.correlation.systems)
+    ui.draw_metrics(*facts, ("systems", "Systems on both leaderboards", systems, None))
+    if row.row.source == "exam" and policy.bank_version is None:
+        st.page_link(
+            "pages/leaderboard.py",
+            label="Show both leaderboards",
+            icon=":material/arrow_forward:",
+            query_params=address.link_parameters(
+                grader=str(policy.grader),
+                tau=str(policy.min_rating),
+                label=policy.label,
+                measure=cell.measure,
+                against=column.against,
+                relevant=str(official.min_judgment),
+                **{"over-queries": queries},
+            ),
+        )
+    if cell.queries:
+        detail.caption(ui.escape(cell.queries.description))
+        compared = study.cell_comparison(project, row.row, column, official, ties, queries)
+        mine, theirs = compared.board, compared.official
+        leaderboard_table.draw(
+            NamedLeaderboard(f"Row {mine.measure}", mine),
+            NamedLeaderboard(f"{column.against} {theirs.measure}", theirs),
+            opens=False,
+        )
 
 
 def chosen_measure(against: str, imported: dict[str, str]) -> str | None:
@@ -76,13 +102,10 @@ def choose_several(
 @st.fragment
 def draw_cells(table: study.MetaTable) -> None:
     """Draw the table; a click on a cell opens its two leaderboards without redrawing the rest."""
-    detail = None
-    with ui.errors():
-        if (place := agreement_table.find_open_cell(table)) is not None:
-            detail = cell_details(project, table, place, official, ties, queries)
-    agreement_table.draw(
-        table, shown, view == HEAT, detail, on_pick=agreement_table.keep_picked_cell
-    )
+    agreement_table.draw(table, shown, view == HEAT)
+    if (place := agreement_table.find_open_cell(table)) is not None:
+        with ui.errors():
+            draw_details(project, table, place, official, ties, queries)
 
 
 project = ui.require_project()

@@ -211,6 +211,12 @@ class Screen(AppTest):
         """Set the state of a component, as `setStateValue` does in the browser."""
         return self._report(self.component(key).id, json_value=json.dumps(values))
 
+    def select(self, key: str, **chosen: object) -> Screen:
+        """Select rows or cells of a table, as clicks do in the browser; without any, clear the selection."""
+        table = next(part.proto for part in self.dataframe if part.proto.id.endswith(f"-{key}"))
+        held = {"selection": {"rows": [], "columns": [], "cells": [], **chosen}}
+        return self._report(table.id, string_value=json.dumps(held))
+
     def in_bank(self, *acts: dict[str, object]) -> Screen:
         """Report changes in the question bank, as `channel.js` does in the browser."""
         here = self.holds("bank")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
+import re
 import time
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -44,24 +46,17 @@ looked_at = shown_project(three_systems)
 
 def table(app: Screen) -> dict[str, Any]:
     """Return the table as shown: row names, fixed columns, and values by column title."""
-    held = app.holds("agreements")["table"]
-    heads = [(at, name, f"{head['title']} {sign['sign']}") for at, head in enumerate(held["heads"])
-             for name, sign in enumerate(head["signs"])]  # fmt: skip
-    return (
-        {"Method": [row["name"] for row in held["rows"]]}
-        | {column["title"]: [row["fixed"][column["title"]] for row in held["rows"]] for column in held["fixed"]}
-        | {title: [row["cells"][at][name]["said"] for row in held["rows"]] for at, name, title in heads}
-    )
+    shown: dict[str, Any] = app.dataframe[0].value.to_dict("list")
+    return shown
 
 
-def select(app: Screen, row: int, measure: int) -> Screen:
+def select(app: Screen, row: int, column: str) -> Screen:
     """Click a cell of the table."""
-    return app.tell("agreements", "pick", [row, measure])
+    return app.select("agreements", cells=[[row, column]])
 
 
-def opened(app: Screen) -> dict[str, Any]:
-    found: dict[str, Any] = app.holds("agreements")["detail"]
-    return found
+def opened(app: Screen) -> str:
+    return app.note("compared-cell")
 
 
 def test_table_shows_all_rows_and_computed_values(shared: Project) -> None:
@@ -71,9 +66,11 @@ def test_table_shows_all_rows_and_computed_values(shared: Project) -> None:
     assert shown["Method"] == [row.name for row in expected.rows]
     assert shown["Min rating"] == [str(row.min_rating) for row in expected.rows]
     values = [row.cells[1].value("spearman") for row in expected.rows]
-    assert shown["nDCG@10 ρ"] == ["†" if value is None else f"{value:.3f}" for value in values]
-    marks = [row["cells"][1][0]["mark"] for row in app.holds("agreements")["table"]["rows"]]
-    assert marks == [row.cells[1].marks["spearman"] for row in expected.rows]
+    assert shown["nDCG@10 ρ"] == pytest.approx([math.nan if v is None else v for v in values], nan_ok=True)
+    best = [row for row, found in enumerate(expected.rows) if found.cells[1].marks["spearman"] == "best"]
+    bold = re.findall(r"([^{}]+){\s*font-weight: 700", app.dataframe[0].proto.arrow_data.styler.styles)
+    column = list(shown).index("nDCG@10 ρ")
+    assert best and all(f"row{row}_col{column}" in "".join(bold) for row in best)
     # One pair has failed, so the share of graded pairs is below 100%.
     assert shown["Pairs"][0] == "88%"
     assert app.shows("legend", "0.05", "0.5")
@@ -92,7 +89,7 @@ def test_url_selects_rows_measures_and_correlations(shared: Project) -> None:
     expected = meta_table(shared, choose_rows(shared, ["test grader"], [2, 5], policy=official), ["assessors"],
                           ["P@30"], official=official)  # fmt: skip
     values = [row.cells[0].value("tau_ap") for row in expected.rows]
-    assert shown["P@30 τ_AP"] == ["†" if value is None else f"{value:.3f}" for value in values]
+    assert shown["P@30 τ_AP"] == pytest.approx([math.nan if v is None else v for v in values], nan_ok=True)
 
 
 def test_rows_appear_as_they_are_scored(shared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,17 +110,15 @@ def test_rows_appear_as_they_are_scored(shared: Project, monkeypatch: pytest.Mon
 
 
 def test_cell_shows_both_leaderboards_and_links_to_the_screen(shared: Project) -> None:
-    app = select(visit("measures", ratings=["3"]), 0, 0)
-    detail = opened(app)
-    assert all(mentions(detail["title"], value) for value in ("AP of test grader, min rating 3", "AP of assessors"))
-    assert "3" in [fact["value"] for fact in detail["facts"]]
+    app = select(visit("measures", ratings=["3"]), 0, "AP ρ")
+    assert all(mentions(opened(app), value) for value in ("AP of test grader, min rating 3", "AP of assessors"))
+    assert app.metric_of("metric systems") == "3"
     compared = cell_comparison(shared, choose_rows(shared, min_ratings=[3])[0],
                                meta_table(shared, choose_rows(shared), ["assessors"]).columns[0])  # fmt: skip
-    systems = detail["board"]["systems"]
-    assert {system["run"]: system["score"] for system in systems} == compared.board.scores
-    assert {system["run"]: system["official"]["score"] for system in systems} == compared.official.scores
+    assert dict(app.board()["Score"]) == compared.board.scores
+    assert dict(app.board()["Official Score"]) == compared.official.scores
     assert app.query_params["cell"] == "0,0"
-    query = dict(parse_qsl(urlsplit(detail["href"]).query))
+    query = dict(parse_qsl(app.page_links()[-1].query_string))
     assert (query["measure"], query["tau"], query["against"]) == ("AP", "3", "assessors")
 
     del query["project"]
@@ -132,24 +127,24 @@ def test_cell_shows_both_leaderboards_and_links_to_the_screen(shared: Project) -
     assert (chosen["tau"], chosen["label"], chosen["measure"]) == (3, "max", "AP")
 
     app = visit("measures", ratings=["1"])
-    detail = opened(select(app, table(app)["Method"].index(MARKUP), 0))
-    assert numbers(detail["undefined"])[0] == 3, "an undefined cell gives its reason"
-    assert MARKUP in detail["title"]
-    app = select(select(visit("measures", ratings=["3"], cell="0,0"), 0, 1), 0, 1)
-    assert opened(app)["place"] == [0, 1]
-    assert opened(app.tell("agreements", "pick", [])) is None
+    detail = opened(select(app, table(app)["Method"].index(MARKUP), "AP ρ"))
+    assert mentions(detail, "Undefined") and 3 in numbers(detail), "an undefined cell gives its reason"
+    assert MARKUP in detail
+    app = select(visit("measures", ratings=["3"], cell="0,0"), 0, "nDCG@10 ρ")
+    assert mentions(opened(app), "nDCG@10 of test grader")
+    assert not opened(app.select("agreements")) and not opened(select(app, 0, "Method"))
     for cell in "99,0", "x", "-1,0", "1":
-        assert opened(visit("measures", cell=cell)) is None, cell
+        assert not opened(visit("measures", cell=cell)), cell
     assert visit("measures", measures=["nonsense"]).errors() == ["unknown-measure"]
 
 
 def test_heat_map_keeps_values_and_intervals_are_optional(shared: Project) -> None:
     app = visit("measures", shape="Heat map")
-    assert app.holds("agreements")["table"]["heat"]
-    assert table(app) == table(visit("measures"))
+    assert "rgba(59, 115, 185, 0.60)" in app.dataframe[0].proto.arrow_data.styler.styles, "a correlation of 1"
+    assert app.dataframe[0].value.equals(visit("measures").dataframe[0].value)
     app = visit("measures", rows=["test grader"], measures=["nDCG@10"], ratings=["4"], intervals="true")
-    (row,) = app.holds("agreements")["table"]["rows"]
-    assert " to " in row["cells"][0][0]["interval"]
+    (interval,) = table(app)["nDCG@10 ρ, 95%"]
+    assert " to " in interval
     assert app.shows("legend")
 
 
@@ -158,9 +153,9 @@ def test_imported_leaderboards_are_compared(project: Project) -> None:
     import_files(project, "leaderboard", [Source("boards.tsv", data=content)], "ann")
     app = visit("measures", against="boards theirs")
     shown = table(app)
-    assert shown["theirs ρ"] == ["0.500", "1.000"]
+    assert shown["theirs ρ"] == pytest.approx([0.5, 1])
     assert "Min rating" not in shown
-    title = opened(select(app, 0, 0))["title"]
+    title = opened(select(app, 0, "theirs ρ"))
     assert mentions(title, "ours of boards ours") and mentions(title, "theirs of boards theirs")
 
 
@@ -198,10 +193,8 @@ def test_leaderboard_names_the_compared_queries(part: Project, over: str) -> Non
 
 def test_screens_count_queries_of_each_correlation(part: Project) -> None:
     app = visit("measures", measures="nDCG@10")
-    held = app.holds("agreements")["table"]
-    assert {row["fixed"]["Queries"] for row in held["rows"]} == {"2 of 3 / 5", "5"}
-    opened = app.tell("agreements", "pick", [0, 0]).holds("agreements")["detail"]
-    assert {2, 3, 5} <= set(numbers(opened["says"]))
+    assert set(table(app)["Queries"]) == {"2 of 3 / 5", "5"}
+    assert {2, 3, 5} <= set(numbers(opened(select(app, 0, "nDCG@10 ρ"))))
     bank.save_version(part, [Question("q1/1", "q1", "q2?")], "reworded", "ann")
     assert {2, 3, 5} <= set(numbers(visit("changes", from_version="1", to_version="2").note("about-change")))
 

@@ -1,103 +1,123 @@
-"""The table of the Meta-evaluation screen: correlations as numbers or colours, and the two
-leaderboards of a cell.
-"""
+"""The table of the Meta-evaluation screen: correlations as numbers or colours."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
-from exam_workbench import labels, study
-from pages.parts.boards import leaderboard_table as boards
-from pages.parts.shared import address, components, ui
+from exam_workbench import study
+from pages.parts.shared import address, ui
 
 KEY = "agreements"
 PLACE = "cell"
 SIGNS = {"spearman": "ρ", "kendall": "τ", "tau_ap": "τ_AP"}
-MIN_RATING = "Min rating"
+METHOD, INTERVAL = "Method", ", 95%"
 FIXED = {
-    MIN_RATING: "Binary measures count a passage as relevant from this rating.",
+    "Min rating": "Binary measures count a passage as relevant from this rating.",
     "Queries": (
         "“4 of 5 / 93”: 4 common queries, of 5 of the row and 93 of the official leaderboard."
     ),
     "Pairs": "Share of the needed pairs with a grade. The remaining pairs are ungraded or failed.",
 }
+STYLES = {
+    "best": "font-weight: 700; background-color: rgba(59, 115, 185, 0.3)",
+    "near": "background-color: rgba(59, 115, 185, 0.12)",
+    "poor": "color: #8a8f98",
+    "itself": "color: #8a8f98",
+}
+"""Styles of cells by their rank in the column, on a light and on a dark page."""
+POSITIVE, NEGATIVE = "59, 115, 185", "217, 128, 63"
+"""Colours of a heat map: blue and orange."""
 
 
-def draw(
-    table: study.MetaTable,
-    shown: Sequence[str],
-    heat: bool,
-    detail: Mapping[str, Any] | None = None,
-    so_far: bool = False,
-    on_pick: Callable[[], None] = lambda: None,
-) -> None:
-    """Draw the table.
+def draw(table: study.MetaTable, shown: Sequence[str], heat: bool, so_far: bool = False) -> None:
+    """Draw the table; a click on a cell writes it into the address.
 
     Args:
         shown: the coefficients, from left to right within each measure.
         heat: whether cells are coloured by value; otherwise by their rank in the column.
-        detail: the open cell, as `cell_data` returns it.
         so_far: whether rows are still missing, so that no cell is marked as best.
-        on_pick: called after a click on a cell.
     """
-    fixed = [
-        {
-            MIN_RATING: "" if row.min_rating is None else str(row.min_rating),
-            "Queries": row.queries,
-            "Pairs": ui.as_percent(row.usable / row.needed) if row.usable < row.needed else "",
-        }
-        for row in table.rows
-    ]
+    rows = table.rows
+    fixed = {
+        "Min rating": ["" if row.min_rating is None else str(row.min_rating) for row in rows],
+        "Queries": [row.queries for row in rows],
+        "Pairs": [
+            ui.as_percent(row.usable / row.needed) if row.usable < row.needed else ""
+            for row in rows
+        ],
+    }
     # Columns that are empty in all rows are left out.
-    fixed_columns = [name for name in FIXED if any(row[name] for row in fixed)]
-    components.draw(
-        "agreements",
-        f"{KEY} after {len(table.rows)}" if so_far else KEY,
-        {
-            "table": {
-                "heat": heat,
-                "fixed": [{"title": name, "help": FIXED[name]} for name in fixed_columns],
-                "heads": [
-                    {
-                        "title": column.title,
-                        "help": f"Correlation with {column.against_measure} of {column.against}",
-                        "signs": [
-                            {"sign": SIGNS[name], "name": study.TITLES[name]} for name in shown
-                        ],
-                    }
-                    for column in table.columns
-                ],
-                "rows": [
-                    {
-                        "name": row.name,
-                        "fixed": values,
-                        "cells": [
-                            [_cell_data(cell, name, so_far) for name in shown] for cell in row.cells
-                        ],
-                    }
-                    for row, values in zip(table.rows, fixed, strict=True)
-                ],
-            },
-            "open": list(detail["place"]) if detail else None,
-            "detail": detail,
+    content: dict[str, Any] = {METHOD: [row.name for row in rows]} | {
+        name: values for name, values in fixed.items() if any(values)
+    }
+    heads = {
+        f"{column.title} {SIGNS[name]}": (at, name)
+        for at, column in enumerate(table.columns)
+        for name in shown
+    }
+    config: dict[str, object] = {
+        METHOD: st.column_config.TextColumn(pinned=True),
+        **{name: st.column_config.TextColumn(help=about) for name, about in FIXED.items()},
+        **{
+            title: st.column_config.NumberColumn(
+                format="%.3f",
+                help=ui.escape(
+                    f"{study.TITLES[name]} correlation with {table.columns[at].against_measure}"
+                    f" of {table.columns[at].against}"
+                ),
+            )
+            for title, (at, name) in heads.items()
         },
-        on_pick_change=on_pick,
+    }
+    styles = {}
+    for title, (at, name) in heads.items():
+        cells = [row.cells[at] for row in rows]
+        content[title] = pd.Series([cell.value(name) for cell in cells], dtype=float)
+        styles[title] = [_cell_style(cell, name, heat) for cell in cells]
+        if table.samples:
+            intervals = [interval_text(cell.intervals.get(name)) for cell in cells]
+            content[title + INTERVAL] = intervals
+    frame = pd.DataFrame(content)
+    common: dict[str, Any] = {
+        "hide_index": True,
+        "column_config": config,
+        "placeholder": study.UNDEFINED,
+    }
+    if so_far:
+        st.dataframe(frame, **common)
+        return
+
+    def keep_picked_cell() -> None:
+        """Write the clicked cell into the address, or remove it."""
+        cells = [
+            f"{row},{heads[name.removesuffix(INTERVAL)][0]}"
+            for row, name in st.session_state[KEY].selection.cells
+            if name.removesuffix(INTERVAL) in heads
+        ]
+        address.write_parameters({PLACE: "".join(cells)})
+
+    st.dataframe(
+        frame.style.apply(lambda _: pd.DataFrame(styles), axis=None, subset=list(styles)),
+        key=KEY,
+        selection_mode="single-cell",
+        on_select=keep_picked_cell,
+        **common,
     )
 
 
-def _cell_data(cell: study.Cell, name: str, so_far: bool) -> dict[str, Any]:
-    value, interval = cell.value(name), cell.intervals.get(name)
-    return {
-        "coefficient": study.TITLES[name],
-        "value": value,
-        "said": study.UNDEFINED if value is None else f"{value:z.3f}",
-        "mark": "plain" if so_far else cell.marks[name],
-        "why": cell.correlation.undefined or "",
-        "interval": f"{interval[0]:z.2f} to {interval[1]:z.2f}"
-        if value is not None and interval
-        else None,
-    }
+def _cell_style(cell: study.Cell, name: str, heat: bool) -> str:
+    value = cell.value(name)
+    if not heat or value is None:
+        return STYLES.get(cell.marks[name], "")
+    colour = POSITIVE if value >= 0 else NEGATIVE
+    return f"background-color: rgba({colour}, {0.6 * value**2:.2f})"
+
+
+def interval_text(interval: tuple[float, float] | None) -> str:
+    """Return an interval as text; empty if it is undefined."""
+    return "" if interval is None else f"{interval[0]:z.2f} to {interval[1]:z.2f}"
 
 
 def find_open_cell(table: study.MetaTable) -> tuple[int, int] | None:
@@ -107,60 +127,3 @@ def find_open_cell(table: study.MetaTable) -> tuple[int, int] | None:
         return None
     row, at = int(parts[0]), int(parts[1])
     return (row, at) if row < len(table.rows) and at < len(table.columns) else None
-
-
-def keep_picked_cell() -> None:
-    """Write the clicked cell into the address, or remove the closed one."""
-    chosen = st.session_state[KEY].get("pick") or ()
-    address.write_parameters({PLACE: ",".join(str(int(part)) for part in chosen)})
-
-
-def cell_data(
-    table: study.MetaTable,
-    at: tuple[int, int],
-    compared: labels.Comparison | None,
-    href: str | None,
-) -> dict[str, Any]:
-    """Return the two leaderboards of a cell, and their agreement.
-
-    Args:
-        compared: the leaderboards; None if the cell is empty.
-        href: link to both on the Leaderboard screen, if it can show them.
-    """
-    row, column = table.rows[at[0]], table.columns[at[1]]
-    cell = row.cells[at[1]]
-    facts = [
-        {
-            "name": name,
-            "value": ui.as_number(cell.value(coefficient)),
-            "more": f"95 %: {interval[0]:z.3f} to {interval[1]:z.3f}"
-            if (interval := cell.intervals.get(coefficient))
-            else "",
-        }
-        for coefficient, name in study.TITLES.items()
-    ]
-    return {
-        "place": at,
-        "title": (
-            f"{cell.measure} of {study.full_name(row)} compared with {column.against_measure} of"
-            f" {column.against}"
-        ),
-        "undefined": cell.correlation.undefined,
-        "facts": [
-            *facts,
-            {
-                "name": "Systems on both leaderboards",
-                "value": str(cell.correlation.systems),
-                "more": "",
-            },
-        ],
-        "says": cell.queries.description if cell.queries else "",
-        "href": href,
-        "board": compared
-        and boards.board_data(
-            boards.NamedLeaderboard(f"Row {compared.board.measure}", compared.board),
-            boards.NamedLeaderboard(
-                f"{column.against} {compared.official.measure}", compared.official
-            ),
-        ),
-    }
