@@ -46,8 +46,7 @@ def test_answers_are_generated_without_model_and_fill_table(project: Project) ->
     app.press("answers begin")
     work = current_job(project, "answers")
     assert work is not None and work.wait(60) and work.progress.graded == int(to_ask)
-    blocks = visit("answers").holds("answers-grid")["blocks"]
-    assert [block["k"] for block in blocks] == [1, 5, 10]
+    assert list(visit("answers").dataframe[0].value["k"]) == [1, 5, 10]
     app = visit("answers", view="Generate and compare")
     assert app.shows("all-answered")
 
@@ -55,19 +54,18 @@ def test_answers_are_generated_without_model_and_fill_table(project: Project) ->
 def test_table_matches_evaluation_and_cells_list_queries(shared: Project) -> None:
     found = answers.evaluate_answers(shared, answers.RetEvalChoices(ks=(2,), judge="contains"))
     app = visit("answers")
-    (block,) = app.holds("answers-grid")["blocks"]
-    shown = {row["run"]: row["cells"] for row in block["rows"]}
+    shown = app.dataframe[0].value.set_index("Run")
     for row in found.rows:
-        reteval, gpteval, recall = (shown[row.run][at] for at in range(3))
-        assert (reteval["mean"], reteval["error"]) == (row.reteval.mean, row.reteval.error)
-        assert gpteval["mean"] == pytest.approx(row.gpteval and row.gpteval.mean)
-        assert recall["mean"] == row.conventional.recall[0]
-    assert not any(cell["best"] for cells in shown.values() for cell in cells), "three queries cannot separate the runs"
-    assert "1.000" in app.holds("answers-grid")["ideal"]["says"]
-    app = do(app, "open", "answers-grid", cell="2|one|LLM-retEval")
-    detail = app.holds("answers-grid")["detail"]
-    assert [row["value"] for row in detail["rows"]] == ["0", "1", "1"]
-    assert "at=2%7Cone%7Cc" in detail["rows"][0]["href"]
+        assert shown.loc[row.run, "LLM-retEval"] == f"{row.reteval.mean:.3f} ± {row.reteval.error:.3f}"
+        for name, mean in ("GPT-Eval", row.gpteval.mean), ("Recall", row.conventional.recall[0]):
+            assert numbers(shown.loc[row.run, name])[0] == pytest.approx(mean, abs=5e-4)
+    assert "700" not in app.dataframe[0].proto.arrow_data.styler.styles, "three queries cannot separate the runs"
+    assert app.shows("ideal-retriever", "1.000")
+    app = app.select("answers-grid", cells=[[list(shown.index).index("one"), "LLM-retEval"]])
+    assert app.query_params["cell"] == "2|one|LLM-retEval"
+    detail = app.dataframe[1].value
+    assert list(detail["Score"]) == [0, 1, 1]
+    assert "at=2%7Cone%7Cc" in detail["Case"][0]
     app = visit("answers", judge="f1", threshold="0.3", same="yes")
     assert app.shows("looking-at-answers", "Token F1", "0.30")
     alone = visit("answers", judge="f1", threshold="0.3")

@@ -20,7 +20,6 @@ from tests.answers.made import question
 from tests.made.answered import put_answered, put_verdicts
 from tests.made.audits import fill_audited
 from tests.made.browser import (
-    WINDOW,
     Server,
     as_it_is_now,
     css_class,
@@ -165,12 +164,13 @@ def test_systems_and_chart_marks_open_in_place_and_back_returns(
         ready(page)
     # A correlation cell opens its two leaderboards, which can be sorted.
     visit(page, f"{server.address}/measures?project=boards")
-    page.locator("td.cell button").first.click()
-    page.locator(".detail thead th.run button").click()
-    expect(page.locator(".detail tr.system").first).to_have_attribute("data-run", min(RUNS))
+    page.get_by_test_id("stDataFrame").click(position={"x": 330, "y": 50})
+    expect(page).to_have_url(re.compile(r"[?&]cell=0(,|%2C)0"))
+    page.locator("thead th.run button").click()
+    expect(page.locator("tr.system").first).to_have_attribute("data-run", min(RUNS))
 
 
-def test_opened_cell_is_in_view_and_cases_are_confirmed_by_keyboard(
+def test_scores_list_their_queries_and_cases_are_confirmed_by_keyboard(
     projects: Path, server: Server, chromium_page: Page, tmp_path: Path
 ) -> None:
     project = new_project(projects / "answered.duckdb")
@@ -178,14 +178,9 @@ def test_opened_cell_is_in_view_and_cases_are_confirmed_by_keyboard(
     put_verdicts(project)
     project.close()
     page = chromium_page
-    page.set_viewport_size({"width": 1280, "height": 320})
     visit(page, f"{server.address}/answers?project=answered")
-    page.locator("button.cell").first.click()
-    title = page.locator(".detail h2")
-    expect(title).to_be_in_viewport()
-    expect(title).to_have_text(re.compile(r"\bLLM-retEval@2\b.*\btwo\b"))
-
-    page.set_viewport_size(WINDOW)
+    page.get_by_test_id("stDataFrame").first.click(position={"x": 200, "y": 50})
+    expect(page.get_by_text("LLM-retEval@2 of two")).to_be_in_viewport()
     visit(page, f"{server.address}/cases?project=answered")
     open_case = page.locator("section.case")
     heading = open_case.get_by_role("heading", level=2)

@@ -3,15 +3,14 @@ correlations.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from exam_workbench import answers, measures, run_names, study, text
-from exam_workbench.measures.answers import ScoredMean
 from exam_workbench.store import Project
 from pages.parts.answers import answer_settings, cases_desk
-from pages.parts.shared import actions, address, html, scoring_settings, ui
+from pages.parts.shared import address, html, scoring_settings, ui
 
 KEY = "answers-grid"
 MEASURES: dict[answers.Measured, str] = {
@@ -21,8 +20,6 @@ MEASURES: dict[answers.Measured, str] = {
     "Precision": "Share of the top k passages that are gold",
     "F1": "Harmonic mean of Recall and Precision per query",
 }
-QUERIES = 400
-"""Largest number of queries shown in an open cell."""
 
 
 def draw_grid(project: Project, evaluation: answers.Evaluation) -> None:
@@ -79,66 +76,57 @@ def draw_grid(project: Project, evaluation: answers.Evaluation) -> None:
 
 @st.fragment
 def _draw_table(project: Project, evaluation: answers.Evaluation) -> None:
-    asked = actions.pending_actions(KEY)
-    for act in asked.pop_actions():
-        address.write_parameters({"cell": str(act["cell"])})
-    asked.draw("grid", grid_data(project, evaluation))
-
-
-def grid_data(project: Project, evaluation: answers.Evaluation) -> dict[str, Any]:
-    """Return the data for the browser: a block per depth with its runs by LLM-retEval, and the
-    queries of the open cell.
-    """
+    """Draw the runs by depth and LLM-retEval; a click on a score lists its queries."""
     best = answers.clear_best(project, evaluation)
-    measure_names = [
-        name
-        for name in MEASURES
-        if name != "GPT-Eval" or any(row.gpteval for row in evaluation.rows)
-    ]
-    wanted = str(st.query_params.get("cell", ""))
-    return {
-        "measures": [{"name": name, "says": MEASURES[name]} for name in measure_names],
-        "blocks": [_depth_block(evaluation, k, measure_names, best) for k in evaluation.view.ks],
-        "ideal": _ideal_retriever(evaluation.ideal),
-        "open": wanted,
-        "detail": _cell_details(evaluation, wanted),
-    }
-
-
-def _depth_block(
-    evaluation: answers.Evaluation,
-    k: int,
-    measure_names: list[str],
-    best: dict[tuple[int, str], str],
-) -> dict[str, Any]:
-    rows = [row for row in evaluation.rows if row.k == k]
+    has_gpteval = any(row.gpteval for row in evaluation.rows)
+    shown = [name for name in MEASURES if name != "GPT-Eval" or has_gpteval]
     # A run with waiting queries is never at the top: the finished ones may be the easy ones.
-    rows.sort(
-        key=lambda row: (
-            row.reteval.waiting > 0,
-            -(-1.0 if row.reteval.mean is None else row.reteval.mean),
-            row.run,
-        )
+    rows = sorted(
+        evaluation.rows,
+        key=lambda row: (row.k, row.reteval.waiting > 0, -(row.reteval.mean or 0.0), row.run),
     )
-    return {
-        "k": k,
-        "rows": [
-            {
-                "run": html.as_shown(row.run),
-                "cells": [
-                    {
-                        "id": cases_desk.id_of(name, row.run, k),
-                        "mean": answers.row_values(row)[name][0],
-                        "error": answers.row_values(row)[name][1],
-                        "best": best.get((k, name)) == row.run,
-                    }
-                    for name in measure_names
-                ],
-                "rests": _missing_counts(row),
-            }
+    table = pd.DataFrame(
+        [
+            {"Run": html.as_shown(row.run), "k": row.k}
+            | {name: _format_mean(*answers.row_values(row)[name]) for name in shown}
+            | {"Missing values": _missing_counts(row)}
             for row in rows
-        ],
-    }
+        ]
+    )
+
+    def mark_best(scores: pd.Series) -> list[str]:
+        leads = [best.get((row.k, str(scores.name))) == row.run for row in rows]
+        return ["font-weight: 700" if lead else "" for lead in leads]
+
+    def keep_picked_cell() -> None:
+        cells = [
+            cases_desk.id_of(measure, rows[at].run, rows[at].k)
+            for at, measure in st.session_state[KEY].selection.cells
+            if measure in MEASURES
+        ]
+        address.write_parameters({"cell": "".join(cells)})
+
+    st.dataframe(
+        table.style.apply(mark_best, subset=shown),
+        hide_index=True,
+        key=KEY,
+        selection_mode="single-cell",
+        on_select=keep_picked_cell,
+        column_config={name: st.column_config.TextColumn(help=MEASURES[name]) for name in shown},
+    )
+    if (ideal := evaluation.ideal) is not None and ideal.mean is not None:
+        st.container(key="ideal-retriever").caption(
+            "Ideal retriever: answers from gold passages only are right for"
+            f" {_format_mean(ideal.mean, ideal.error)} of the {ideal.queries:,} queries with gold"
+            " answers (GPT-Eval)."
+        )
+    _draw_queries(evaluation, str(st.query_params.get("cell", "")))
+
+
+def _format_mean(mean: float | None, error: float | None) -> str:
+    if mean is None:
+        return "–"
+    return f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"
 
 
 def _missing_counts(row: answers.RetEvalRow) -> str:
@@ -150,46 +138,44 @@ def _missing_counts(row: answers.RetEvalRow) -> str:
     return ", ".join(f"{number:,} {what}" for number, what in counts if number)
 
 
-def _ideal_retriever(scored: ScoredMean | None) -> dict[str, Any] | None:
-    if scored is None or scored.mean is None:
-        return None
-    error = "" if scored.error is None else f" ± {scored.error:.3f}"
-    return {
-        "mean": scored.mean,
-        "says": "Ideal retriever: answers from gold passages only are right for"
-        f" {scored.mean:.3f}{error} of the {scored.queries:,} queries with gold"
-        " answers (GPT-Eval).",
-    }
-
-
-def _cell_details(evaluation: answers.Evaluation, cell: str) -> dict[str, Any] | None:
+def _draw_queries(evaluation: answers.Evaluation, cell: str) -> None:
+    """Draw the queries of the open score, the worst first."""
     place = cases_desk.place_of(cell)
     if place is None or (place[1], place[2]) not in evaluation.lines or place[0] not in MEASURES:
-        return None
+        return
     measure, run, k = place
     known = answers.query_values(evaluation.lines[run, k], measure)
-    lines = [(known.get(line.query_id), line) for line in evaluation.lines[run, k].values()]
-    lines.sort(key=lambda one: -1.0 if one[0] is None else one[0])
-    return {
-        "cell": cell,
-        "title": html.as_shown(f"{measure}@{k} of {run}"),
-        "rows": [
+    lines = sorted(
+        evaluation.lines[run, k].values(),
+        key=lambda line: -1.0 if known.get(line.query_id) is None else known[line.query_id],
+    )
+    st.markdown(f"**{ui.escape(f'{measure}@{k} of {run}')}**")
+    st.dataframe(
+        [
             {
-                "query": html.as_shown(evaluation.gold[line.query_id].query.text),
-                "value": None if value is None else f"{value:.2f}".removesuffix(".00"),
-                "why": _explain_value(line, measure),
-                "answer": html.as_shown(line.answer or ""),
-                "draw": html.as_shown(next(iter(evaluation.gold[line.query_id].draws), "")),
-                "href": address.screen_link(
+                "Score": known.get(line.query_id),
+                "Query": html.as_shown(evaluation.gold[line.query_id].query.text),
+                "Reason": _explain_value(line, measure),
+                "Answer from the top k passages": html.as_shown(line.answer or ""),
+                "Answer from gold passages": html.as_shown(
+                    next(iter(evaluation.gold[line.query_id].draws), "")
+                ),
+                "Case": address.screen_link(
                     "cases",
                     **answer_settings.chosen_settings(),
                     at=cases_desk.id_of(line.query_id, run, k),
                 ),
             }
-            for value, line in lines[:QUERIES]
+            for line in lines
         ],
-        "more": max(0, len(lines) - QUERIES),
-    }
+        hide_index=True,
+        key="queries of a score",
+        placeholder="–",
+        column_config={
+            "Score": st.column_config.NumberColumn(format="%.2f", width=70),
+            "Case": st.column_config.LinkColumn(display_text="Show case", width=90),
+        },
+    )
 
 
 def _explain_value(line: answers.EvaluatedAnswer, measure: str) -> str:

@@ -47,7 +47,6 @@ COMPONENTS = {
         "boards/scale",
         "boards/queries",
         "boards/leaderboard",
-        "answers/grid",
         "shared/picks",
         "home/panels",
     ),
