@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas
+
 from exam_workbench import bank, labels
 from exam_workbench.exchange import list_publications
 from exam_workbench.records import add_passages, add_queries, begin_freeze, end_freeze, list_actions
@@ -59,13 +61,18 @@ def linked(app: Screen) -> list[tuple[str, str]]:
 
 
 def flips(app: Screen) -> Any:
-    """Return the data of the list of differing labels."""
-    return app.holds("flips")
+    """Return the table of differing labels."""
+    return app.dataframe[0].value
 
 
-def act(app: Screen, do: str, **said: object) -> Screen:
-    """Send an action of the list of differing labels."""
-    return app.act("flips", {"do": do, **said})
+def sides(app: Screen) -> list[tuple[str, str]]:
+    """Return each differing label before and after."""
+    return list(zip(flips(app)["Before"], flips(app)["After"], strict=True))
+
+
+def offered(app: Screen, key: str) -> list[str]:
+    """Return the options of a filter, without the number of labels."""
+    return [option.rpartition(" ")[0] for option in app.selectbox(key).options]
 
 
 def listed(app: Screen) -> str:
@@ -77,29 +84,24 @@ class TestChanges:
     def test_newest_versions_are_compared_and_labels_are_explained(self, shared: Project) -> None:
         app = visit("changes")
         assert app.metric_of("metric differing") == "2"
-        assert [one["name"] for one in flips(app)["causes"]] == ["reworded", "retired"]
-        assert [(row["before"], row["after"]) for row in flips(app)["rows"]] == [(5, 2), (3, None)]
+        assert offered(app, "cause") == ["Question reworded", "Question retired"]
+        assert sides(app) == [("5", "≥2"), ("3", "–")]
         named = app.holds("place")["values"]
         assert (named["from-version"], named["to-version"]) == ("1", "2")
-        app = act(app, "why", query="q1", passage="p1", open=True)
-        first, other = flips(app)["rows"]
-        assert first["why"][0]["did"] is True
-        assert (first["why"][0]["before"], first["why"][0]["after"]) == (5, None)
-        assert other["why"] is None
+        app = app.select("flips", rows=[0])
+        why = app.dataframe[1].value
+        assert why["Cause"][0] and why["Before"][0] == 5 and pandas.isna(why["After"][0])
         assert app.query_params["why"] in ("q1 p1", ["q1 p1"])
-        assert flips(act(app, "why", query="q1", passage="p1", open=False))["rows"][0]["why"] is None
-        places = [row["href"] for row in flips(app)["rows"]]
-        assert len(places) == 2
-        assert "query=q1&passage=p1" in places[0]
-        app = act(app, "read", query="q1", passage="p1")
-        assert app.title[0].value == "Passages"
-        assert app.query_params["passage"] in ("p1", ["p1"])
+        (place,) = [query for page, query in linked(app) if page == "passages"]
+        assert "query=q1&passage=p1" in place
+        assert len(app.select("flips").dataframe) == 1
+        assert len(visit("changes", why="q1 p1").dataframe) == 2
 
     def test_partial_labels_are_counted_and_marked(self, shared: Project) -> None:
         app = visit("changes")
         assert numbers(app.note("partial-labels")) == [2]
         assert "grading" in [page for page, _ in linked(app)]
-        assert [row["bound"] for row in flips(app)["rows"]] == ["≥", ""]
+        assert sides(app) == [("5", "≥2"), ("3", "–")]
         app = visit("changes", from_version="1", to_version="1", to_tau="3")
         assert not app.shows("partial-labels")
         assert "no-flips" in app.boxes()
@@ -119,9 +121,8 @@ class TestChanges:
         labels.add_override(edited, "q1/b", "p2", 0, "says nothing", "ann")
         app = visit("changes", from_version="2", to_version="2", from_overrides="no")
         assert app.metric_of("metric differing") == "1"
-        (row,) = flips(app)["rows"]
-        assert row["questions"] == ["What is B?"]
-        assert [one["name"] for one in flips(app)["causes"]] == ["override"]
+        assert list(flips(app)["Questions"]) == ["What is B?"]
+        assert offered(app, "cause") == ["Override"]
         assert app.query_params["from-overrides"] == "no"
         assert app.holds("place")["values"]["to-overrides"] == "yes"
         app.query_params["from-overrides"] = "yes"
@@ -167,22 +168,24 @@ class TestChanges:
         assert app.switch_page("pages/changes.py").run().selectbox("from-version").value == 1
 
     def test_labels_are_filtered_by_cause_and_query(self, shared: Project) -> None:
-        app = act(visit("changes"), "cause", name="retired")
-        assert numbers(flips(app)["count"]) == [1]
-        assert [(row["before"], row["after"]) for row in flips(app)["rows"]] == [(3, None)]
-        assert numbers(flips(visit("changes", cause="retired"))["count"]) == [1]
-        # The URL still names the compared states when it gets a filter.
+        app = visit("changes").choose("cause", "retired")
+        assert app.shows("flips-count", 1) and sides(app) == [("3", "–")]
+        app = visit("changes", cause="retired")
+        assert app.shows("flips-count", 1)
+        # The URL still names the compared states when it gets the row.
+        app = app.select("flips", rows=[0])
         assert [app.query_params[f"{side}-version"] for side in ("from", "to")] == ["1", "2"]
-        assert numbers(flips(act(app, "cause", name=""))["count"]) == [2]
-        app = act(act(app, "cause", name="retired"), "query", name="q1")
-        assert (numbers(flips(app)["count"]), flips(app)["rows"]) == ([0], [])
+        assert app.choose("flips_of", "q1").shows("flips-count", 0)
+        assert app.choose("cause", None).shows("flips-count", 1)
 
     def test_labels_are_paged(self, project: Project) -> None:
-        passages = [f"p{i:02}" for i in range(15)]
-        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
+        found = {f"q{at}": [f"q{at}p{i}" for i in range(20)] for at in range(3)}
+        asked = [Question(f"{query}/a", query, f"{query}?") for query in found]
+        fill(project, asked, {(f"{query}?", p): 5 for query in found for p in found[query]}, {"r": found})
         app = visit("changes", from_version="0", to_version="1")
-        assert (flips(app)["page"], flips(app)["pages"], len(flips(app)["rows"])) == (1, 2, 12)
-        assert len(flips(act(app, "page", to=2))["rows"]) == 3
+        assert len(flips(app)) == 50
+        app.session_state["flips page"] = 2
+        assert len(flips(app.run())) == 10
 
     def test_changes_of_questions_are_escaped_and_every_run_is_listed(self, shared: Project) -> None:
         app = visit("changes", differs="Questions")

@@ -2,7 +2,7 @@
 reasons.
 """
 
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -10,11 +10,10 @@ from exam_workbench import bank, review
 from exam_workbench.records import passage_texts, pooled_queries
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
-from pages.parts.shared import actions, address, html, scoring_settings, ui
+from pages.parts.shared import address, html, scoring_settings, ui
 
 KEY = "flips"
-FLIPS_A_PAGE = 12
-QUESTIONS_NAMED = 2
+FLIPS_A_PAGE = 50
 CAUSE_NAMES = {
     "reworded": "Question reworded",
     "added": "Question added",
@@ -28,7 +27,7 @@ CAUSE_NAMES = {
     "label rule": "Label rule changed",
     "weights": "Use of weights changed",
 }
-ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "why"}
+CAUSE, QUERY, WHY = "cause", "flips_of", "why"
 """Address parameters of the choices made here."""
 FIELDS = {
     "version": "bank_version",
@@ -41,7 +40,7 @@ FIELDS = {
 """The parts of a state: name in the address, and field of `Policy`."""
 VIEW = "differs"
 """Name of the view in the address, and key of its widget."""
-NAMES = (*(f"{side}-{name}" for side in ("from", "to") for name in FIELDS), VIEW, *ADDRESS.values())
+NAMES = (*(f"{side}-{name}" for side in ("from", "to") for name in FIELDS), VIEW, CAUSE, QUERY, WHY)
 """Address parameters of the screen."""
 
 
@@ -61,78 +60,60 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
             + (" The leaderboards differ: choose Leaderboard." if changes.scores_differ else "")
         )
         return
-    asked = actions.pending_actions(KEY)
-    for act in asked.pop_actions():
-        _do_action(changes, act)
-    by_cause, by_query = changes.by_cause, changes.by_query
-    cause, query = _chosen_filter("cause", by_cause), _chosen_filter("query", by_query)
+    texts = pooled_queries(project)
+    names = ui.distinct_option_texts({key: texts.get(key, key) for key in changes.by_query})
+    with st.container(horizontal=True):
+        cause = _choose_filter("Cause", CAUSE, changes.by_cause, CAUSE_NAMES)
+        query = _choose_filter("Query", QUERY, changes.by_query, names)
     chosen = [
         flip
         for flip in changes.flips
         if (not cause or cause in flip.causes) and (not query or flip.query_id == query)
     ]
-    pages = max(1, -(-len(chosen) // FLIPS_A_PAGE))
-    said = address_places().part_of_place(ADDRESS["page"])
-    page = min(int(said), pages) if said.isdecimal() and int(said) else 1
-    part = chosen[(page - 1) * FLIPS_A_PAGE : page * FLIPS_A_PAGE]
-    texts = pooled_queries(project)
-    names = ui.distinct_option_texts({key: texts.get(key, key) for key in by_query})
-    data = {
-        "causes": _filter_options(by_cause, CAUSE_NAMES, cause),
-        "queries": _filter_options(by_query, names, query),
-        "count": how_many(len(chosen), "labels") + ("" if chosen else " match both filters"),
-        "rows": _label_rows(project, changes, part, texts),
-        "page": page,
-        "pages": pages,
-    }
-    asked.draw("flips", data)
+    st.container(key="flips-count").caption(
+        f"{how_many(len(chosen), 'labels')}. Select one to see its ratings in both states."
+    )
+    part = ui.rows_of_page("flips page", chosen, FLIPS_A_PAGE)
+    if part:
+        _draw_table(project, changes, part, texts)
+    ui.draw_pager("flips page", len(chosen), FLIPS_A_PAGE)
+    for flip in chosen:
+        if _place_of(flip) == address_places().part_of_place(WHY):
+            _draw_reasons(project, changes, flip)
 
 
-def _do_action(changes: review.StateChanges, act: actions.Act) -> None:
-    """Do an action of the component; each choice is one step for Back."""
-    what, here = act["do"], address_places()
-    if what == "read":
-        st.switch_page(
-            "pages/passages.py",
-            query_params=address.link_parameters(
-                **_passage_place(changes, act["query"], act["passage"])
-            ),
-        )
-    elif what == "why":
-        opened = f"{act['query']} {act['passage']}" if act["open"] else ""
-        here.change_parts(**{ADDRESS["why"]: opened})
-    elif what == "page":
-        here.change_parts(**{ADDRESS["page"]: str(act["to"])})
-    else:
-        here.change_parts(**{ADDRESS[what]: act["name"], ADDRESS["page"]: "", ADDRESS["why"]: ""})
+def _place_of(flip: review.LabelFlip) -> str:
+    return f"{flip.query_id} {flip.passage_id}"
 
 
-def _chosen_filter(what: str, options: dict[str, int]) -> str:
-    """Return the chosen filter if some labels match it; otherwise an empty text."""
-    named = address_places().part_of_place(ADDRESS[what])
-    return named if named in options else ""
+def _choose_filter(
+    title: str, key: str, counts: Mapping[str, int], names: Mapping[str, str]
+) -> str | None:
+    """Draw a filter with the number of labels of each option, and return the chosen option. Each
+    choice is one step for Back.
+    """
+    places = address_places()
+    named = places.part_of_place(key)
+    st.session_state[key] = named if named in counts else None
+    return st.selectbox(
+        title,
+        list(counts),
+        key=key,
+        on_change=lambda: places.change_parts(**{key: st.session_state[key] or "", WHY: ""}),
+        format_func=lambda option: (
+            f"{html.as_shown(names.get(option, option))} ({counts[option]:,})"
+        ),
+        placeholder="All",
+    )
 
 
-def _filter_options(
-    counts: dict[str, int], names: dict[str, str], chosen: str
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": key,
-            "title": html.as_shown(names.get(key, key)),
-            "count": count,
-            "chosen": key == chosen,
-        }
-        for key, count in counts.items()
-    ]
-
-
-def _label_rows(
+def _draw_table(
     project: Project,
     changes: review.StateChanges,
-    part: list[review.LabelFlip],
-    texts: dict[str, str],
-) -> list[dict[str, Any]]:
+    part: Sequence[review.LabelFlip],
+    texts: Mapping[str, str],
+) -> None:
+    """Draw a page of the labels; a click on a row shows its reasons."""
     passages = passage_texts(project, [flip.passage_id for flip in part])
     asked = {
         question.question_id: question.shown_text
@@ -142,46 +123,37 @@ def _label_rows(
             project, bank.list_questions(project, policy.bank_version, query_id)
         )
     }
-    opened = address_places().part_of_place(ADDRESS["why"])
+    sign = scoring_settings.sign_of_open(changes.after.label)
     rows = []
     for flip in part:
-        text = passages.get(flip.passage_id, flip.passage_id)[:2_000]
-        questions = [
-            ui.shorten_text(asked.get(key, key), 140) for key in flip.questions[:QUESTIONS_NAMED]
-        ]
-        if (more := len(flip.questions) - QUESTIONS_NAMED) > 0:
-            questions.append(f"and {more} more")
-        causes = " · ".join(CAUSE_NAMES[cause] for cause in flip.causes)
-        waiting = (
-            f"{how_many(flip.open_pairs, 'ratings')} missing (ungraded or failed)"
-            if flip.open_pairs
-            else ""
-        )
-        rows.append(
-            {
-                "place": {"query": flip.query_id, "passage": flip.passage_id},
-                "passage": flip.passage_id,
-                "before": flip.before,
-                "after": flip.after,
-                "bound": scoring_settings.sign_of_open(changes.after.label)
-                if flip.open_pairs and flip.after is not None
-                else "",
-                "text": html.as_shown(ui.shorten_text(" ".join(text.split()), 150)),
-                "query": html.as_shown(
-                    ui.shorten_text(texts.get(flip.query_id, flip.query_id), 100)
-                ),
-                "causes": causes,
-                "waiting": waiting,
-                "questions": [html.as_shown(words) for words in questions],
-                "href": address.screen_link(
-                    "passages", **_passage_place(changes, flip.query_id, flip.passage_id)
-                ),
-                "why": _label_reasons(project, changes, flip)
-                if opened == f"{flip.query_id} {flip.passage_id}"
-                else None,
-            }
-        )
-    return rows
+        text = " ".join(passages.get(flip.passage_id, flip.passage_id)[:2_000].split())
+        questions = "; ".join(asked.get(key, key) for key in flip.questions)
+        bound = sign if flip.open_pairs and flip.after is not None else ""
+        row = {
+            "Before": "–" if flip.before is None else flip.before,
+            "After": "–" if flip.after is None else f"{bound}{flip.after}",
+            "Passage": ui.shorten_text(text, 150),
+            "Query": ui.shorten_text(texts.get(flip.query_id, flip.query_id), 100),
+            "Cause": " · ".join(CAUSE_NAMES[cause] for cause in flip.causes),
+            "Questions": ui.shorten_text(questions, 300),
+            "Missing ratings": flip.open_pairs,
+        }
+        rows.append({name: html.as_shown(str(value)) for name, value in row.items()})
+
+    def open_selected() -> None:
+        places = [_place_of(part[at]) for at in st.session_state[KEY].selection.rows]
+        address_places().change_parts(**{WHY: "".join(places)})
+
+    st.dataframe(
+        rows,
+        hide_index=True,
+        key=KEY,
+        on_select=open_selected,
+        selection_mode="single-row",
+        column_config={
+            "Missing ratings": st.column_config.TextColumn(help="Pairs that are ungraded or failed")
+        },
+    )
 
 
 def _passage_place(changes: review.StateChanges, query_id: str, passage_id: str) -> dict[str, str]:
@@ -194,10 +166,8 @@ def _passage_place(changes: review.StateChanges, query_id: str, passage_id: str)
     return {"query": query_id, "passage": passage_id} | other
 
 
-def _label_reasons(
-    project: Project, changes: review.StateChanges, flip: review.LabelFlip
-) -> list[dict[str, Any]]:
-    """Return the ratings behind a label in the two states, beginning with those that changed it."""
+def _draw_reasons(project: Project, changes: review.StateChanges, flip: review.LabelFlip) -> None:
+    """Draw the ratings behind a label in the two states, beginning with those that changed it."""
     rows = review.why_label(project, changes.before, changes.after, flip.query_id, flip.passage_id)
     rows.sort(
         key=lambda row: (
@@ -205,20 +175,18 @@ def _label_reasons(
             -max(row.before or 0, row.after or 0),
         )
     )
-    return [
+    ui.draw_link(
+        "passages", "Open passage", **_passage_place(changes, flip.query_id, flip.passage_id)
+    )
+    st.dataframe(
         {
-            "text": html.as_shown(row.text),
-            "before": row.before,
-            "after": row.after,
-            "did": row.question_id in flip.questions,
-            "said": ", ".join(
-                words
-                for words, so in (
-                    ("caused the change", row.question_id in flip.questions),
-                    ("ungraded", not row.graded),
-                )
-                if so
-            ),
-        }
-        for row in rows
-    ]
+            "Question": [html.as_shown(row.text) for row in rows],
+            "Before": [row.before for row in rows],
+            "After": [row.after for row in rows],
+            "Cause": [row.question_id in flip.questions for row in rows],
+            "Graded": [row.graded for row in rows],
+        },
+        hide_index=True,
+        placeholder="–",
+        key="ratings behind a label",
+    )

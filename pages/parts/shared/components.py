@@ -43,7 +43,6 @@ COMPONENTS = {
     ),
     "table": (
         *_SHARED,
-        "review/flips",
         "boards/scale",
         "boards/queries",
         "boards/leaderboard",
