@@ -134,6 +134,12 @@ def shared(looked_at: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proj
     assert database.version() == before, "other tests read this project: change a project of your own"
 
 
+def text_of(node: Any) -> str:
+    """Return the text of an element, also of a table."""
+    value = getattr(node, "value", None)
+    return value.to_string() if isinstance(value, pandas.DataFrame) else str(value or getattr(node.proto, "body", ""))
+
+
 class Screen(AppTest):
     """A screen of the app, or another script, whose runs must raise nothing."""
 
@@ -171,8 +177,7 @@ class Screen(AppTest):
         """Return the rendered text of the containers whose key is or starts with `key`; empty without one."""
         inside = [box for name, box in self.boxes().items() if re.match(rf"{re.escape(key)}(?![^ -])", name)]
         found = [node for box in inside for node in box if not isinstance(node, Block)]
-        texts = (getattr(node, "value", None) or getattr(node.proto, "body", "") for node in found)
-        return re.sub(r"\\(.)", r"\1", "\n".join(str(text) for text in texts))
+        return re.sub(r"\\(.)", r"\1", "\n".join(map(text_of, found)))
 
     def shows(self, key: str, *values: object) -> bool:
         """Return whether the container of a key has text that contains each value as a whole word or number."""

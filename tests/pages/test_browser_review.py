@@ -170,8 +170,8 @@ def test_organizer_gets_from_disagreement_to_better_qrels(
     # the reason, and no redraw may lose it.
     blamed.focus()
     page.keyboard.press("1")
-    effect = page.locator(".desk-effect")
-    expect(note(page, "effect tried")).to_be_visible()
+    effect = note(page, "effect tried")
+    expect(effect).to_be_visible()
     expect(effect).to_contain_text("4 → 1")
     expect(effect.locator("p", has_text=re.compile(r"\b2\D+3\D+3\D+nDCG@10"))).to_be_visible()
     page.keyboard.type("It dances, ")

@@ -43,12 +43,6 @@ def label(app: Screen) -> str:
     return plain_text(found[1]) if found else ""
 
 
-def beside(app: Screen) -> str:
-    """Return the known facts about the passage and the effect of ratings, as plain text."""
-    known = [e.proto.body for e in app.get("html") if re.search("desk-(known|effect)", e.proto.body)]
-    return plain_text(" ".join(re.sub(r"(?=<)", " ", body) for body in known))
-
-
 def asked(app: Screen) -> dict[str, Any]:
     """Return the data of the questions by id, in screen order."""
     return {one["id"]: one for one in app.holds("question-ratings")["questions"]}
@@ -149,8 +143,8 @@ class TestReading:
         assert numbers(label(app)) == [5, 1], "the label, and the number of the question that gives it"
         first = asked(app)["q1/a"]
         assert (first["words"], first["about"], first["gives"]) == ("What is A?", ["weight 3"], True)
-        assert re.search(r"assessors\s+2", beside(app))
-        assert re.search(r"good\s+1\s", beside(app))
+        assert re.search(r"assessors\s+2", app.note("known"))
+        assert re.search(r"good\s+1\b", app.note("known"))
         app = visit("passages", query="q1", passage="p99")
         app.check_refused("unknown-passage", "q1", "p99")
         assert len(listed(app)) == 7

@@ -21,9 +21,44 @@ from pages.parts.shared import actions, html, presses, seen_labels, ui
 
 def draw_known(project: Project, desk: PassageDetails) -> None:
     """Draw the judgments by source with their history, and the rank in every run."""
-    st.container(key="known").html(
-        html.known_html(desk, judgment_history(project, desk.query_id, desk.passage_id))
-    )
+    history = judgment_history(project, desk.query_id, desk.passage_id)
+    with st.container(key="known"):
+        if desk.judgments:
+            st.dataframe(
+                {
+                    "Judgments": [name for name, _ in desk.judgments],
+                    "Value": [value for _, value in desk.judgments],
+                },
+                hide_index=True,
+            )
+        if history:
+            with st.expander("Judgment history"):
+                st.dataframe(
+                    {
+                        "Judgment": [
+                            "withdrawn" if act.value is None else str(act.value) for act in history
+                        ],
+                        "By": [html.as_shown(act.author) for act in history],
+                        "On": [act.happened_at for act in history],
+                        "Blind": [act.blind for act in history],
+                        "Note": [html.as_shown(act.note or "") for act in history],
+                    },
+                    hide_index=True,
+                    placeholder="",
+                    column_config={
+                        "Blind": st.column_config.CheckboxColumn(help="Judged without labels")
+                    },
+                )
+        ranks = sorted(desk.ranks, key=lambda place: (place[1] is None, place[1] or 0))
+        if ranks:
+            st.dataframe(
+                {
+                    "Run": [html.as_shown(run) for run, _ in ranks],
+                    "Rank": [rank for _, rank in ranks],
+                },
+                hide_index=True,
+                placeholder="–",
+            )
 
 
 def draw_guidelines(project: Project, query_id: str) -> None:

@@ -165,8 +165,8 @@ def draw_effect(
     bench, view = ratings_tab_state(), scoring_settings.current_view()
     if foretold is None or view is None:
         if bench.made and bench.effect is not None and bench.effect[0] == bench.place:
-            st.container(key="effect made").html(
-                html.effect_html(
+            st.container(key="effect made", border=True).caption(
+                html.effect_text(
                     bench.effect[1],
                     "Effect of the overrides" if len(bench.made) > 1 else "Effect of the override",
                 )
@@ -186,7 +186,9 @@ def draw_effect(
         st.caption(ui.escape(f"The effect on the leaderboard is unknown: {error}"))
         return
     bench.effect = place, outcome
-    st.container(key="effect tried").html(html.effect_html(outcome, "Expected effect"))
+    st.container(key="effect tried", border=True).caption(
+        html.effect_text(outcome, "Expected effect")
+    )
 
 
 def override_list(project: Project, policy: labels.Policy | None) -> None:

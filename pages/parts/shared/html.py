@@ -1,10 +1,9 @@
 """A passage and its questions as HTML; text from outside is escaped and shown completely."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from exam_workbench import bank, labels, records, review, types
-from exam_workbench.text import how_many
+from exam_workbench import bank, labels, review, types
 from pages.parts.shared import look, ui
 
 MOVERS_SHOWN = 5
@@ -141,57 +140,11 @@ def difference_html(before: str, after: str) -> str:
     return "".join(parts).replace("</del><ins>", "</del> <ins>")
 
 
-def known_html(desk: review.PassageDetails, history: Sequence[records.JudgmentAction]) -> str:
-    """Return judgments of all sources with their history, and the ranks of the passage."""
-    parts = []
-    if desk.judgments:
-        parts.append(
-            _list_html("Judgments", [(name, str(value)) for name, value in desk.judgments])
-        )
-    if history:
-        acts = "".join(
-            f"<li>{act.happened_at:%d %B %Y %H:%M}: {as_html(act.author)} "
-            + ("withdrew a judgment" if act.value is None else f"gave {act.value}")
-            + {None: "", True: ", blind", False: ", after seeing labels"}[act.blind]
-            + (f" ({as_html(act.note)})" if act.note else "")
-            + "</li>"
-            for act in history
-        )
-        parts.append(f"<details><summary>Judgment history</summary><ul>{acts}</ul></details>")
-    ranks = [(run, f"{rank:,}") for run, rank in desk.ranks if rank is not None]
-    others = [(run, "–") for run, rank in desk.ranks if rank is None]
-    if ranks:
-        parts.append(
-            _list_html(f"Ranks ({len(ranks):,} of {how_many(len(desk.ranks), 'runs')})", ranks)
-        )
-    # A column of dashes is replaced by their number.
-    if others:
-        words = f"{how_many(len(others), 'other runs' if ranks else 'runs')} without this passage"
-        parts.append(f"<details><summary>{words}</summary>{_rows_html(words, others)}</details>")
-    return f'<div class="desk-known">{"".join(parts)}</div>'
-
-
-def _list_html(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    """Return a titled list of names with values; a long list scrolls."""
-    return f"<h2>{title}</h2>{_rows_html(title, rows)}"
-
-
-def _rows_html(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    shown = [(as_html(name), as_html(value)) for name, value in rows]
-    terms = "".join(f'<dt title="{name}">{name}</dt><dd>{value}</dd>' for name, value in shown)
-    box = f'<div class="rows" tabindex="0" role="region" aria-label="{title}">'
-    return f'{box}<dl class="values">{terms}</dl></div>'
-
-
-def effect_html(effect: review.Effect, title: str) -> str:
-    """Return the effect of ratings on the passage's label and on the leaderboard."""
+def effect_text(effect: review.Effect, title: str) -> str:
+    """Return the effect of ratings on the passage's label and on the leaderboard, as Markdown."""
     before, after = name_label(effect.label_before), name_label(effect.label_after)
-    label = (
-        f"The label stays {before}."
-        if before == after
-        else f'<b class="flip">Label {before} → {after}</b>'
-    )
-    measure, systems = as_html(effect.after.measure), effect.systems
+    label = f"The label stays {before}." if before == after else f"**Label {before} → {after}**"
+    measure, systems = effect.after.measure, effect.systems
     jumped = sum(system.rank_before != system.rank_after for system in systems)
     moves = f"{jumped} change{'s' * (jumped == 1)} rank" if jumped else "No system changes its rank"
     scores = (
@@ -200,14 +153,14 @@ def effect_html(effect: review.Effect, title: str) -> str:
         else f"No change in {measure}."
     )
     moved = [
-        f"<li>{as_html(system.run)}: {ui.as_number(system.score_before, 4)} →"
+        f"- {ui.escape(system.run)}: {ui.as_number(system.score_before, 4)} →"
         f" {ui.as_number(system.score_after, 4)},"
-        f" rank {' → '.join(dict.fromkeys((str(system.rank_before), str(system.rank_after))))}</li>"
+        f" rank {' → '.join(dict.fromkeys((str(system.rank_before), str(system.rank_after))))}"
         for system in systems[:MOVERS_SHOWN]
     ]
     if (rest := len(systems) - MOVERS_SHOWN) > 0:
-        moved.append(f"<li>and {rest} more</li>")
-    shown = f"<p>{label}</p><p>{scores}</p><ul>{''.join(moved)}</ul>"
+        moved.append(f"- and {rest} more")
+    parts = [f"**{title}**", label, ui.escape(scores), "\n".join(moved)]
     if (shift := effect.shift) is not None:
         pair = (
             "undefined"
@@ -218,8 +171,8 @@ def effect_html(effect: review.Effect, title: str) -> str:
             f"Spearman with the official leaderboard: {pair}. {shift.says}"
             f" {shift.queries.description}"
         )
-        shown += f"<p>{as_html(sentence)}</p>"
-    return f'<div class="desk-effect"><h2>{title}</h2>{shown}</div>'
+        parts.append(ui.escape(sentence))
+    return "\n\n".join(parts)
 
 
 def override_html(item: labels.Override, without: int | None, now: int | None, text: str) -> str:
