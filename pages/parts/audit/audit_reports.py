@@ -8,28 +8,7 @@ from exam_workbench import audit as room, bank, choices, formats
 from exam_workbench.measures.audit import Rate
 from exam_workbench.records import state_families
 from exam_workbench.store import Project
-from pages.parts.shared import look, presses, ui
-
-STYLE = """
-.ew-shares { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.93rem; }
-.ew-shares :is(th, td) { padding: 0.2rem 0.7rem; text-align: right; font-weight: 400;
-  white-space: nowrap; border-bottom: 1px solid var(--ew-line); }
-.ew-shares thead th { color: var(--ew-dim); font-size: 0.83rem; vertical-align: bottom; }
-.ew-shares .share { position: relative; display: block; min-width: 6.5rem; height: 1.7rem;
-  line-height: 1.35rem; }
-.ew-shares .share i { position: absolute; bottom: 0; height: 4px; border-radius: 2px; }
-.ew-shares .share .all { left: 0; right: 0; background: var(--ew-line); }
-.ew-shares .share .range { background: color-mix(in srgb, #3b73b9 55%, transparent); }
-.ew-shares .share .at { width: 4px; margin-left: -2px; background: light-dark(#1f2428, #e4e7ea); }
-.ew-shares .none { color: var(--ew-dim); }
-.ew-shares .now > :is(th, td) { background: light-dark(#f0f4f8, #1f2a33); }
-.ew-shares small { color: var(--ew-dim); }
-.ew-scroll { overflow-x: auto; container-type: inline-size; }
-@container (max-width: 44rem) {
-  .ew-shares { font-size: 0.86rem; } .ew-shares :is(th, td) { padding: 0.2rem 0.35rem; }
-  .ew-shares .share { min-width: 4.9rem; }
-}
-"""
+from pages.parts.shared import presses, ui
 
 
 def draw_labels(project: Project, audit: room.Audit) -> None:
@@ -38,7 +17,6 @@ def draw_labels(project: Project, audit: room.Audit) -> None:
     """
     with ui.or_empty(code="empty"):
         calibration = room.calibrate_labels(project, audit)
-    st.html(f"<style>{STYLE}</style>")
     st.subheader("Judgments by label", anchor=False)
     st.caption(
         "For each label: the estimated share of its passages with each judgment, and its interval.",
@@ -48,83 +26,56 @@ def draw_labels(project: Project, audit: room.Audit) -> None:
         ),
     )
     values = sorted({value for meaning in calibration.meanings for value in meaning.chances})
-    head = ["Label", "Passages", "Judged", *(f"judged {value}" for value in values), "Mean"]
-    rows = [
-        (
-            False,
-            [
-                look.rating_html(meaning.label),
-                f"{meaning.passages:,}",
-                f"{meaning.judged:,}",
-                *(_share_html(meaning.chances.get(value)) for value in values),
-                ui.as_number(meaning.mean, 2),
-            ],
-        )
-        for meaning in reversed(calibration.meanings)
-    ]
-    st.html(_table_html(head, rows))
+    meanings = calibration.meanings[::-1]
+    st.dataframe(
+        {
+            "Label": [meaning.label for meaning in meanings],
+            "Passages": [meaning.passages for meaning in meanings],
+            "Judged": [meaning.judged for meaning in meanings],
+            **{
+                f"Judged {value}": [_share_text(meaning.chances.get(value)) for meaning in meanings]
+                for value in values
+            },
+            "Mean": [ui.as_number(meaning.mean, 2) for meaning in meanings],
+        },
+        hide_index=True,
+        key="judgments by label",
+    )
     st.subheader("Label quality by min rating", anchor=False)
-    st.html(_min_ratings_html(calibration))
+    _draw_min_ratings(calibration)
     _take_min_rating(calibration)
     if calibration.cuts or calibration.new_cuts:
         _draw_cut_points(project, audit, calibration)
 
 
-def _share_html(share: Rate | None) -> str:
-    """Return a percentage above its interval, as HTML."""
+def _share_text(share: Rate | None) -> str:
+    """Return a percentage with its interval."""
     if share is None or share.value is None or share.low is None or share.high is None:
-        return '<span class="none">–</span>'
-    low, high = (min(max(100 * end, 0.0), 100.0) for end in (share.low, share.high))
-    return (
-        f'<span class="share" title="{share.value:.3f} [{share.low:.3f},'
-        f' {share.high:.3f}]">{share.value:.0%}'
-        f' <small>{low:.0f}–{high:.0f}</small><i class="all"></i>'
-        f'<i class="range" style="left:{low:.1f}%;width:{high - low:.1f}%"></i>'
-        f'<i class="at" style="left:{100 * share.value:.1f}%"></i></span>'
-    )
+        return "–"
+    return f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"
 
 
-def _table_html(head: list[str], rows: list[tuple[bool, list[str]]]) -> str:
-    """Return an HTML table with row headings; rows that apply now are tinted."""
-    names = "".join(f'<th scope="col">{one}</th>' for one in head)
-    body = "".join(
-        f"<tr{' class=now' * now}><th"
-        f' scope="row">{first}</th>{"".join(f"<td>{one}</td>" for one in rest)}</tr>'
-        for now, (first, *rest) in rows
-    )
-    return (
-        '<div class="ew-scroll" tabindex="0" role="group" aria-label="Table"><table'
-        ' class="ew-shares">'
-        f"<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def _min_ratings_html(calibration: room.Calibration) -> str:
+def _draw_min_ratings(calibration: room.Calibration) -> None:
+    marks = {calibration.balanced: "balanced", calibration.min_rating: "now"}
+    if calibration.balanced == calibration.min_rating:
+        marks = {calibration.balanced: "now and balanced"}
     rows = []
     for tested in calibration.min_ratings:
-        marks = [
-            *(["now"] if tested.rating == calibration.min_rating else []),
-            *(["balanced"] * (tested.rating == calibration.balanced)),
-        ]
         quality = tested.quality
         kappa = quality.kappa
-        kappa_html = (
-            "–"
-            if kappa.value is None
-            else f"{kappa.value:z.2f} <small>{kappa.low:z.2f}–{kappa.high:z.2f}</small>"
-        )
-        name = f"{tested.rating} <small>{' and '.join(marks)}</small>"
         rows.append(
-            (
-                tested.rating == calibration.min_rating,
-                [
-                    name,
-                    *map(_share_html, (quality.precision, quality.recall, quality.accuracy)),
-                    kappa_html,
-                ],
-            )
+            {
+                "Min rating": tested.rating,
+                "": marks.get(tested.rating, ""),
+                "Precision": _share_text(quality.precision),
+                "Recall": _share_text(quality.recall),
+                "Accuracy": _share_text(quality.accuracy),
+                "Kappa": "–"
+                if kappa.value is None
+                else f"{kappa.value:z.2f} [{kappa.low:z.2f}, {kappa.high:z.2f}]",
+            }
         )
-    return _table_html(["Min rating", "Precision", "Recall", "Accuracy", "Kappa"], rows)
+    st.dataframe(rows, hide_index=True, key="quality by min rating")
 
 
 def _take_min_rating(calibration: room.Calibration) -> None:
