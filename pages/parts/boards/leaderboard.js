@@ -46,9 +46,13 @@ KINDS.leaderboard = class extends Part {
   }
 
   hear(data) {
-    this.settle(data.open);
+    // An answer to an earlier click changes nothing that was opened since.
+    if (this.wanted === undefined || this.wanted === data.open) {
+      this.opened = data.open;
+      this.wanted = undefined;
+    }
     if (data.detail?.run === this.opened) this.detail = data.detail;
-    // A link or a step back brings an order. An answer to an earlier click does not change one that was chosen since.
+    // Likewise for an order, which a link or a step back brings.
     if (this.asked === undefined || this.asked === data.sorted) {
       this.down = data.sorted.startsWith("-");
       const name = data.sorted.replace("-", "") || "rank";

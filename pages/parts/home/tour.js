@@ -13,24 +13,22 @@ const pointedAt = ([kind, words]) =>
 KINDS.tour = class extends Part {
   hear(data) {
     this.leave();
+    this.seen = false;
     this.looking = setInterval(() => this.point(pointedAt(data.points_at)), 400);
   }
 
   // Mark an element, also if it was redrawn; scroll to it once.
   point(found) {
-    if (found === this.pointed && found?.style.outline) return;
     if (this.pointed) this.pointed.style.outline = "";
     this.pointed = found;
     if (!found) return;
     found.style.outline = "3px solid var(--st-primary-color, #2f6399)";
-    found.style.outlineOffset = "3px";
     if (!this.seen) found.scrollIntoView({ block: "center" });
     this.seen = true;
   }
 
   leave() {
     clearInterval(this.looking);
-    if (this.pointed) this.pointed.style.outline = this.pointed.style.outlineOffset = "";
-    this.seen = this.pointed = null;
+    this.point(null);
   }
 };

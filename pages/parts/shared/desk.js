@@ -101,12 +101,20 @@ class Desk extends Part {
   drawn() {
     const row = this.find(".list [aria-current]");
     const stands = row && `${row.dataset.id} ${this.findAll(".list [data-id]").indexOf(row)}`;
-    if (row && stands !== this.stands) keepInSight(row, row.closest(".list"));
+    if (row && stands !== this.stands) this.keepInSight(row, row.closest(".list").getBoundingClientRect());
     this.stands = stands;
     const title = this.moved && !this.busy && this.find(".case h2");
     if (!title) return;
     this.moved = false;
     if (!focused()?.matches("input, textarea, select")) title.focus({ preventScroll: true });
-    showFrom(title.closest(".case"));
+    const { top } = title.closest(".case").getBoundingClientRect();
+    if (top < 60 || top > window.innerHeight - 200) title.closest(".case").scrollIntoView({ block: "start" });
+  }
+
+  // Scroll a list to a row; scrollIntoView would move the page, too.
+  keepInSight(row, list) {
+    const { top, bottom } = row.getBoundingClientRect();
+    if (top < list.top + 40) row.closest(".list").scrollTop -= list.top + 40 - top;
+    else if (bottom > list.bottom) row.closest(".list").scrollTop += bottom - list.bottom + 8;
   }
 }

@@ -158,20 +158,6 @@ function focused() {
   return found;
 }
 
-// Scroll a list to a row; scrollIntoView would move the page, too.
-function keepInSight(row, list) {
-  const around = list.getBoundingClientRect();
-  const box = row.getBoundingClientRect();
-  if (box.top < around.top + 40) list.scrollTop -= around.top + 40 - box.top;
-  else if (box.bottom > around.bottom) list.scrollTop += box.bottom - around.bottom + 8;
-}
-
-// Scroll the page to a part whose beginning is out of sight.
-function showFrom(part) {
-  const top = part.getBoundingClientRect().top;
-  if (top < 60 || top > window.innerHeight - 200) part.scrollIntoView({ block: "start" });
-}
-
 // Values in a storage of the browser. If it is full, a value lasts as long as the page.
 function kept(storage, key) {
   try {
@@ -230,13 +216,6 @@ class Part {
 
   findAll(selector) {
     return [...this.root.querySelectorAll(selector)];
-  }
-
-  // Take over what the server says is open. An answer to an earlier click changes nothing that was opened since.
-  settle(open) {
-    if (this.wanted !== undefined && String(this.wanted) !== String(open)) return;
-    this.opened = open;
-    this.wanted = undefined;
   }
 }
 
