@@ -4,7 +4,6 @@ differ.
 
 import streamlit as st
 
-from exam_workbench import review
 from exam_workbench.records import for_tuning
 from pages.parts.review import (
     case_acts,
@@ -39,7 +38,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"
     left, right = parts.choose_sides(known, arrived)
     # If the sides cannot be compared, the screen ends below; the address should name them anyway.
     disagreements_address.write_address()
-    parts.draw_downloads(review.side_agreement(project, left, right))
+    parts.draw_agreement(project, left, right)
     parts.hold_out(project)
 sources = [side.source for side in (left, right) if isinstance(side, review.Judgments)]
 source = scoring_settings.judged_by(project, *sources) if policy else None

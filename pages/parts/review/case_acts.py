@@ -322,10 +322,6 @@ def queue_data(
         "tables": disagreement_tables.tables_data(agreement, cell),
         "coefficients": disagreement_tables.list_coefficients(agreement),
         "to_merge": disagreement_tables.scales_differ(agreement),
-        "missing": html.as_shown(
-            f"{disagreement_tables.describe_basis(agreement)} "
-            f"{review.find_confirmation(project, left, right) or ''}".strip()
-        ),
         "filters": filters,
         "count": how_many(listed.total, what),
         "hidden": f"{listed.hidden:,} resolved (hidden)" if listed.hidden else "",

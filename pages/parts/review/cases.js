@@ -49,24 +49,16 @@ KINDS.cases = class extends Desk {
   }
 
   agreement() {
-    const { tables, coefficients, to_merge: merges, missing, names } = this.data;
+    const { tables, coefficients, to_merge: merges, names } = this.data;
     // If the scales differ, the merged kappa is the one to compare, for both tables.
     const kappa = coefficients[this.table || merges ? 0 : 1];
-    const why = Map.groupBy(coefficients.filter((one) => one.why), (one) => one.why);
     return h("section.tables", { "aria-label": "Agreement" },
       h("div.bar-of", {},
         segments("table", "Table", tables.map((one, at) => [at, one.title]), this.table,
           (table) => this.update({ table })),
-        h("span.kappa", { title: kappa.says }, `${kappa.name} ${kappa.value}`)),
+        h("span.kappa", { title: kappa.why || kappa.says }, `${kappa.name} ${kappa.value}`)),
       this.grid(tables[this.table], names),
-      h("p.quiet", tables[this.table].framed),
-      h("details", {},
-        h("summary", "Agreement coefficients"),
-        h("dl", coefficients.map((one) => [h("dt", { title: one.says }, one.name),
-          h("dd", { title: one.says }, one.value)])),
-        [...why].map(([reason, ones]) =>
-          h("p.quiet", `Undefined (${ones.map((one) => one.name).join(", ")}): ${reason}.`)),
-        h("p.quiet", missing)));
+      h("p.quiet", tables[this.table].framed));
   }
 
   grid(found, names) {

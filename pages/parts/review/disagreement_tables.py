@@ -257,18 +257,34 @@ def hold_out(project: Project) -> None:
         )
 
 
-def draw_downloads(agreement: review.Agreement) -> None:
-    """Draw downloads of both tables as LaTeX and CSV; the files are made on demand."""
+def draw_agreement(project: Project, left: review.Side, right: review.Side) -> None:
+    """Draw the coefficients, their basis, and downloads of both tables as LaTeX and CSV; all of it
+    is made on demand.
+    """
+    agreement = review.side_agreement(project, left, right)
     with st.popover(
-        "Export tables",
-        icon=":material/download:",
+        "Agreement",
+        icon=":material/table_chart:",
         type="tertiary",
         key="tables",
         on_change="rerun",
-        help="Export the tables as LaTeX or CSV",
+        help="Agreement coefficients, and the tables as LaTeX or CSV",
     ) as box:
         if not box.open:
             return
+        coefficients = list_coefficients(agreement)
+        st.dataframe(
+            {
+                "Coefficient": [one["name"] for one in coefficients],
+                "Value": [one["value"] for one in coefficients],
+                "About": [one["why"] or one["says"] for one in coefficients],
+            },
+            hide_index=True,
+        )
+        confirmation = review.find_confirmation(project, left, right) or ""
+        st.container(key="compared-pairs").caption(
+            ui.escape(f"{describe_basis(agreement)} {confirmation}".strip())
+        )
         for shown, name, what in (
             (agreement, "agreement", "Export table"),
             (agreement.merged, "agreement-merged", "Export merged table"),
