@@ -98,6 +98,8 @@ def test_all_listed_cases_are_loaded_with_their_content(shared: Project) -> None
     assert ["Hamburg", True] in first["retrieved"][0]["parts"] and first["retrieved"][0]["pointed"]
     only = visit("cases", case="C").holds("answer-cases")
     assert [row["id"] for row in only["rows"]] == [CASE_C]
+    app = visit("cases").choose("cases case", "C")
+    assert app.holds("answer-cases")["rows"] == only["rows"] and app.query_params["case"] == "C"
     empty = visit("cases", case="B").holds("answer-cases")
     assert not empty["rows"] and empty["empty"]
 

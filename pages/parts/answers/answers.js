@@ -1,4 +1,4 @@
-// The cases of answers: filters and list, and the open case in three columns with its proposal below. The next cases
+// The cases of answers: the list, and the open case in three columns with its proposal below. The next cases
 // are loaded already, so that a key leads on at once.
 
 const UNANSWERED = { skipped: "The run has no passage for this query.", waiting: "Not answered yet." };
@@ -55,21 +55,13 @@ KINDS.answers = class extends Desk {
     ];
     const kind = (one) => `${one.done ? "done" : ""} ${this.done.has(one.id) ? "gone" : ""}`;
     return h("div.answers.desk",
-      h("section.left", { "aria-label": "Queue" }, this.filters(data),
+      h("section.left", { "aria-label": "Queue" }, h("b.count", data.count),
         this.cases(this.open, (at, id) => this.choose(at, id), kind, row)),
       h("div.right",
         this.news(data, ({ do: name, ...rest }) => this.act(name, rest)),
         h("section.case", { "aria-label": "Open case", key: this.open },
           open ? this.case(open)
             : h("p.empty", { role: "status" }, this.open ? "Loading the next case…" : data.empty))));
-  }
-
-  filters(data) {
-    return h("div.head", h("b.count", data.count), data.filters.map((one) =>
-      h("label.choice", h("span", one.title),
-        h("select",
-          { value: one.held, onchange: ({ target }) => this.act("filter", { name: one.name, value: target.value }) },
-          one.options.map(([value, words]) => h("option", { value }, words))))));
   }
 
   case(open) {

@@ -78,7 +78,7 @@ def _chosen_filter(name: str, options: Sequence[str] | dict[Any, str]) -> str:
 def desk_data(
     project: Project, evaluation: answers.Evaluation, message: dict[str, Any] | None, error: object
 ) -> dict[str, Any]:
-    """Return the data for the browser: filters, a page of the list, the open case and the next
+    """Return the data for the browser: a page of the list, the open case and the next
     ones.
     """
     cases = list_cases(project, evaluation)
@@ -98,7 +98,6 @@ def desk_data(
     return {
         "home": project.name,
         "count": how_many(len(cases), "cases"),
-        "filters": _filter_data(evaluation),
         "letters": [
             {"letter": letter, "short": SHORT[letter], "says": says}
             for letter, says in choices.ANSWER_CASES.items()
@@ -135,7 +134,7 @@ def _case_id(row: answers.CaseRow) -> str:
     return id_of(row.line.query_id, row.line.run, row.line.k)
 
 
-def _filter_data(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
+def _draw_filters(evaluation: answers.Evaluation) -> None:
     filters: dict[str, tuple[str, str, dict[str, str]]] = {
         "run": ("Run", "All runs", {run: run for run in evaluation.view.runs or ()}),
         "k": ("k", "All depths", {str(k): str(k) for k in evaluation.view.ks}),
@@ -146,15 +145,21 @@ def _filter_data(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
         ),
         "show": ("Show", "Open cases", {"all": "Open and confirmed cases"}),
     }
-    return [
-        {
-            "name": name,
-            "title": title,
-            "held": _chosen_filter(name, options),
-            "options": [["", every], *options.items()],
-        }
-        for name, (title, every, options) in filters.items()
-    ]
+    with st.container(horizontal=True):
+        for name, (title, every, options) in filters.items():
+            st.session_state[f"cases {name}"] = _chosen_filter(name, options)
+            st.selectbox(
+                title,
+                ["", *options],
+                key=f"cases {name}",
+                format_func=({"": every} | options).__getitem__,
+                on_change=_keep_filter,
+                args=(name,),
+            )
+
+
+def _keep_filter(name: str) -> None:
+    case_places().change_parts(**{name: st.session_state[f"cases {name}"], "at": ""})
 
 
 def kind_of(case: str | None) -> str:
@@ -317,7 +322,9 @@ class CasesDesk:
 
 @st.fragment
 def draw(project: Project, view: answers.RetEvalChoices) -> None:
-    """Draw the list and the open case, and do the person's actions since the last run."""
+    """Draw the filters, the list and the open case, and do the person's actions since the last
+    run.
+    """
     asked = actions.pending_actions(KEY)
     at = CasesDesk(project, view, asked)
     error = asked.do_actions(lambda act: _do_action(at, act))
@@ -325,6 +332,7 @@ def draw(project: Project, view: answers.RetEvalChoices) -> None:
         # The line at the top names the sources of gold passages and offers the present answer
         # checks.
         st.rerun()
+    _draw_filters(at.evaluation)
     asked.draw("answers", desk_data(project, at.evaluation, asked.said, error))
 
 
@@ -336,9 +344,6 @@ def _do_action(at: CasesDesk, act: actions.Act) -> None:
             if not name and (rows := list_cases(at.project, at.evaluation)):
                 name = _case_id(rows[min(max(int(act["at"]), 0), len(rows) - 1)])
             case_places().change_parts(at=name)
-        case "filter":
-            if act["name"] in NAMES:
-                case_places().change_parts(**{act["name"]: str(act["value"]), "at": ""})
         case _:
             _change_case(at, act)
 
