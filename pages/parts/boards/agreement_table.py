@@ -1,6 +1,6 @@
 """The table of the Meta-evaluation screen: correlations as numbers or colours."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -72,22 +72,14 @@ def draw(table: study.MetaTable, shown: Sequence[str], heat: bool, so_far: bool 
         },
     }
     styles = {}
+    marks = {} if so_far else STYLES
     for title, (at, name) in heads.items():
         cells = [row.cells[at] for row in rows]
         content[title] = pd.Series([cell.value(name) for cell in cells], dtype=float)
-        styles[title] = [_cell_style(cell, name, heat) for cell in cells]
+        styles[title] = [_cell_style(cell, name, heat, marks) for cell in cells]
         if table.samples:
             intervals = [interval_text(cell.intervals.get(name)) for cell in cells]
             content[title + INTERVAL] = intervals
-    frame = pd.DataFrame(content)
-    common: dict[str, Any] = {
-        "hide_index": True,
-        "column_config": config,
-        "placeholder": study.UNDEFINED,
-    }
-    if so_far:
-        st.dataframe(frame, **common)
-        return
 
     def keep_picked_cell() -> None:
         """Write the clicked cell into the address, or remove it."""
@@ -98,19 +90,24 @@ def draw(table: study.MetaTable, shown: Sequence[str], heat: bool, so_far: bool 
         ]
         address.write_parameters({PLACE: "".join(cells)})
 
+    styled = pd.DataFrame(content).style.apply(
+        lambda _: pd.DataFrame(styles), axis=None, subset=list(styles)
+    )
     st.dataframe(
-        frame.style.apply(lambda _: pd.DataFrame(styles), axis=None, subset=list(styles)),
-        key=KEY,
+        styled,
+        hide_index=True,
+        column_config=config,
+        placeholder=study.UNDEFINED,
+        key=f"{KEY} after {len(rows)}" if so_far else KEY,
         selection_mode="single-cell",
-        on_select=keep_picked_cell,
-        **common,
+        on_select="ignore" if so_far else keep_picked_cell,
     )
 
 
-def _cell_style(cell: study.Cell, name: str, heat: bool) -> str:
+def _cell_style(cell: study.Cell, name: str, heat: bool, marks: Mapping[str, str]) -> str:
     value = cell.value(name)
     if not heat or value is None:
-        return STYLES.get(cell.marks[name], "")
+        return marks.get(cell.marks[name], "")
     colour = POSITIVE if value >= 0 else NEGATIVE
     return f"background-color: rgba({colour}, {0.6 * value**2:.2f})"
 
