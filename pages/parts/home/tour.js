@@ -1,10 +1,8 @@
 // Marks the element of a step of the tour.
 
 // Also inside components, whose elements are in shadow roots.
-const all = (selector, root = document) => [
-  ...root.querySelectorAll(selector),
-  ...[...root.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? all(selector, one.shadowRoot) : [])),
-];
+const all = (selector) => [document, ...[...document.querySelectorAll("*")].map((one) => one.shadowRoot)]
+  .flatMap((root) => (root ? [...root.querySelectorAll(selector)] : []));
 
 const nameOfElement = (one) => one.value || one.getAttribute("aria-label") || one.textContent.trim();
 const pointedAt = ([kind, words]) =>

@@ -99,7 +99,9 @@ KINDS.cases = class extends Desk {
     const { count: words, hidden, filters, explains } = this.data;
     return h("div.head", {},
       h("div.count", h("b", words), filters.length > 0 && quiet("filtered by"),
-        filters.map((one) => filter(one.says, () => this.act("clear", { what: one.what }), one.what)),
+        filters.map((one) => h("button.filter", { key: one.what, title: "Clear filter", dir: "auto",
+          "aria-label": `Clear filter: ${one.says}`, onclick: () => this.act("clear", { what: one.what }) },
+          `${one.says} ✕`)),
         hidden && quiet(hidden)),
       explains && h("p.quiet", explains));
   }

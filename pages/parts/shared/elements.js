@@ -100,12 +100,6 @@ function segments(name, label, options, held, choose) {
     options.map(([value, words]) => h("label.segment", radio(name, value, held, choose), h("span", words))));
 }
 
-// A chosen filter, as a button that clears it.
-function filter(words, clear, key) {
-  return h("button.filter", { key, title: "Clear filter", "aria-label": `Clear filter: ${words}`, onclick: clear },
-    h("span", { dir: "auto" }, words), h("span", { "aria-hidden": "true" }, "✕"));
-}
-
 const withModifier = (event) => event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
 
 // A link that a plain click follows within the page; other clicks are left to the browser.
