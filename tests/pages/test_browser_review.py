@@ -341,7 +341,7 @@ def test_hostile_passages_are_shown_completely_as_plain_text(hostile: str, serve
         assert whole == (shown or text)
         expect(box.locator("sup")).to_have_count(1)
         expect(page.locator(".rows [role=group]", has_text="<b class=hacked>What</b> is **it**?")).to_be_visible()
-        ranked = page.locator(".desk-known dt", has_text=FORMULA_ID).locator("xpath=following-sibling::dd[1]")
+        ranked = page.locator(".st-key-known [role=row]", has_text=FORMULA_ID).locator("[role=gridcell]").last
         expect(ranked).to_have_text(str(number))
         expect_harmless(page)
 
