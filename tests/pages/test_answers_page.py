@@ -65,7 +65,8 @@ def test_table_matches_evaluation_and_cells_list_queries(shared: Project) -> Non
     assert app.query_params["cell"] == "2|one|LLM-retEval"
     detail = app.dataframe[1].value
     assert list(detail["Score"]) == [0, 1, 1]
-    assert "at=2%7Cone%7Cc" in detail["Case"][0]
+    app = app.select("queries of a score", rows=[0])
+    assert "at=2%7Cone%7Cc" in app.page_links()[-1].query_string
     app = visit("answers", judge="f1", threshold="0.3", same="yes")
     assert app.shows("looking-at-answers", "Token F1", "0.30")
     alone = visit("answers", judge="f1", threshold="0.3")

@@ -78,8 +78,11 @@ def draw_grid(project: Project, evaluation: answers.Evaluation) -> None:
 def _draw_table(project: Project, evaluation: answers.Evaluation) -> None:
     """Draw the runs by depth and LLM-retEval; a click on a score lists its queries."""
     best = answers.clear_best(project, evaluation)
-    has_gpteval = any(row.gpteval for row in evaluation.rows)
-    shown = [name for name in MEASURES if name != "GPT-Eval" or has_gpteval]
+    shown = [
+        name
+        for name in MEASURES
+        if name != "GPT-Eval" or any(row.gpteval for row in evaluation.rows)
+    ]
     # A run with waiting queries is never at the top: the finished ones may be the easy ones.
     rows = sorted(
         evaluation.rows,
@@ -150,32 +153,22 @@ def _draw_queries(evaluation: answers.Evaluation, cell: str) -> None:
         key=lambda line: -1.0 if known.get(line.query_id) is None else known[line.query_id],
     )
     st.markdown(f"**{ui.escape(f'{measure}@{k} of {run}')}**")
-    st.dataframe(
-        [
-            {
-                "Score": known.get(line.query_id),
-                "Query": html.as_shown(evaluation.gold[line.query_id].query.text),
-                "Reason": _explain_value(line, measure),
-                "Answer from the top k passages": html.as_shown(line.answer or ""),
-                "Answer from gold passages": html.as_shown(
-                    next(iter(evaluation.gold[line.query_id].draws), "")
-                ),
-                "Case": address.screen_link(
-                    "cases",
-                    **answer_settings.chosen_settings(),
-                    at=cases_desk.id_of(line.query_id, run, k),
-                ),
-            }
-            for line in lines
-        ],
-        hide_index=True,
-        key="queries of a score",
-        placeholder="–",
-        column_config={
-            "Score": st.column_config.NumberColumn(format="%.2f", width=70),
-            "Case": st.column_config.LinkColumn(display_text="Show case", width=90),
+    golds = [evaluation.gold[line.query_id] for line in lines]
+    chosen = ui.choose_rows(
+        {
+            "Score": [known.get(line.query_id) for line in lines],
+            "Query": [html.as_shown(gold.query.text) for gold in golds],
+            "Reason": [_explain_value(line, measure) for line in lines],
+            "Answer from the top k passages": [html.as_shown(line.answer or "") for line in lines],
+            "Answer from gold passages": [html.as_shown("".join(gold.draws[:1])) for gold in golds],
         },
+        "queries of a score",
+        placeholder="–",
+        column_config={"Score": st.column_config.NumberColumn(format="%.2f", width=70)},
     )
+    for at in chosen:
+        case = cases_desk.id_of(lines[at].query_id, run, k)
+        ui.draw_link("cases", "Show case", **answer_settings.chosen_settings(), at=case)
 
 
 def _explain_value(line: answers.EvaluatedAnswer, measure: str) -> str:
