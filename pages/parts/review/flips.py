@@ -88,22 +88,23 @@ def _place_of(flip: review.LabelFlip) -> str:
 
 def _choose_filter(
     title: str, key: str, counts: Mapping[str, int], names: Mapping[str, str]
-) -> str | None:
-    """Draw a filter with the number of labels of each option, and return the chosen option. Each
-    choice is one step for Back.
+) -> str:
+    """Draw a filter with the number of labels of each option, and return the chosen option or an
+    empty text. Each choice is one step for Back.
     """
+    shown = {"": "All"} | {
+        option: f"{html.as_shown(names.get(option, option))} ({count:,})"
+        for option, count in counts.items()
+    }
     places = address_places()
     named = places.part_of_place(key)
-    st.session_state[key] = named if named in counts else None
+    st.session_state[key] = named if named in counts else ""
     return st.selectbox(
         title,
-        list(counts),
+        list(shown),
         key=key,
-        on_change=lambda: places.change_parts(**{key: st.session_state[key] or "", WHY: ""}),
-        format_func=lambda option: (
-            f"{html.as_shown(names.get(option, option))} ({counts[option]:,})"
-        ),
-        placeholder="All",
+        on_change=lambda: places.change_parts(**{key: st.session_state[key], WHY: ""}),
+        format_func=shown.__getitem__,
     )
 
 
