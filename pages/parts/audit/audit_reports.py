@@ -56,9 +56,6 @@ def _share_text(share: Rate | None) -> str:
 
 
 def _draw_min_ratings(calibration: room.Calibration) -> None:
-    marks = {calibration.balanced: "balanced", calibration.min_rating: "now"}
-    if calibration.balanced == calibration.min_rating:
-        marks = {calibration.balanced: "now and balanced"}
     rows = []
     for tested in calibration.min_ratings:
         quality = tested.quality
@@ -66,7 +63,8 @@ def _draw_min_ratings(calibration: room.Calibration) -> None:
         rows.append(
             {
                 "Min rating": tested.rating,
-                "": marks.get(tested.rating, ""),
+                "Current": tested.rating == calibration.min_rating,
+                "Balanced": tested.rating == calibration.balanced,
                 "Precision": _share_text(quality.precision),
                 "Recall": _share_text(quality.recall),
                 "Accuracy": _share_text(quality.accuracy),
