@@ -19,9 +19,7 @@ from exam_workbench import (
 from exam_workbench.records import imported_leaderboards
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
-from pages.parts.boards import leaderboard_table as board_table
 from pages.parts.boards.coverage_views import draw_by_budget, draw_sealed, sample_sizes
-from pages.parts.boards.leaderboard_table import Column, NamedLeaderboard
 from pages.parts.boards.leaderboard_views import (
     TEST_NAMES,
     Screen,
@@ -35,7 +33,15 @@ from pages.parts.boards.leaderboard_views import (
     two_systems,
 )
 from pages.parts.graders import trust
-from pages.parts.shared import address, readiness, scoring_settings, ui, view_choice
+from pages.parts.shared import (
+    address,
+    leaderboard_table as board_table,
+    readiness,
+    scoring_settings,
+    ui,
+    view_choice,
+)
+from pages.parts.shared.leaderboard_table import Column, NamedLeaderboard
 
 BOARD = "Board"
 # The views are on one line if the window is wide enough. Otherwise, they take two, so that none is

@@ -9,9 +9,9 @@ from exam_workbench import bank, choices, errors, labels, study, text, types
 from exam_workbench.measures import MEASURES as KNOWN
 from exam_workbench.records import imported_leaderboards, official_sources
 from exam_workbench.store import Project
-from pages.parts.boards import agreement_table, leaderboard_table
-from pages.parts.boards.leaderboard_table import NamedLeaderboard
-from pages.parts.shared import address, scoring_settings, ui, view_choice
+from pages.parts.boards import agreement_table
+from pages.parts.shared import address, leaderboard_table, scoring_settings, ui, view_choice
+from pages.parts.shared.leaderboard_table import NamedLeaderboard
 
 SAME = "Measure of the column"
 RESAMPLES = 400

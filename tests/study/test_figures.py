@@ -30,7 +30,7 @@ from exam_workbench.study import (
 )
 from exam_workbench.study._system_significance import compare_all
 from exam_workbench.types import Board, BoardRow, GraderSpec, Question
-from pages.parts.boards.leaderboard_table import QUERIES_KEY
+from pages.parts.shared.leaderboard_table import QUERIES_KEY
 from tests.made.projects import commit, fill, filled_project, grade, judge, read_project
 from tests.made.refusals import mentions, refusal
 from tests.made.screens import Screen, as_text, served, visit

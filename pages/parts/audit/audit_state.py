@@ -11,8 +11,7 @@ import streamlit as st
 from exam_workbench import audit as room, bank, charts, labels, run_names, study, text
 from exam_workbench.measures.audit import Rate
 from exam_workbench.store import Project
-from pages.parts.boards import leaderboard_table
-from pages.parts.shared import chart_display, html, presses, ui, view_choice
+from pages.parts.shared import chart_display, html, leaderboard_table, presses, ui, view_choice
 
 
 def draw(project: Project, audit: room.Audit) -> None:

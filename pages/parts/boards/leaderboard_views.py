@@ -19,8 +19,8 @@ from exam_workbench.records import (
 )
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
-from pages.parts.boards.leaderboard_table import Column, draw_returned, draw_system, query_links
 from pages.parts.shared import chart_display, presses, ui
+from pages.parts.shared.leaderboard_table import Column, draw_returned, draw_system, query_links
 
 AXIS_TITLE = 44
 """Characters of a system's name along an axis."""

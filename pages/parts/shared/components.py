@@ -43,9 +43,9 @@ COMPONENTS = {
     ),
     "table": (
         *_SHARED,
-        "boards/scale",
-        "boards/queries",
-        "boards/leaderboard",
+        "shared/scale",
+        "shared/queries",
+        "shared/leaderboard",
         "shared/picks",
         "home/panels",
     ),
