@@ -25,8 +25,6 @@ from ._audit_records import (
 )
 from ._audited_leaderboard import (
     AuditBoard as AuditBoard,
-    AuditedSystem as AuditedSystem,
-    Difference as Difference,
     audit_board as audit_board,
     board_of as board_of,
 )
