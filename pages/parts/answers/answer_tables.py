@@ -94,7 +94,8 @@ def _draw_table(project: Project, evaluation: answers.Evaluation) -> None:
             | {name: _format_mean(*answers.row_values(row)[name]) for name in shown}
             | {"Missing values": _missing_counts(row)}
             for row in rows
-        ]
+        ],
+        columns=["Run", "k", *shown, "Missing values"],
     )
 
     def mark_best(scores: pd.Series) -> list[str]:
