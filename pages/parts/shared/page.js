@@ -41,7 +41,7 @@ KINDS.frame = class extends Part {
     for (const hear of [follow, opened]) document.addEventListener("click", hear, true);
     for (const hear of [walked, remember]) document.addEventListener("keydown", hear, true);
     setInterval(refocus, FOCUS_CHECKS);
-    watchRuns();
+    setInterval(nameRun, 1000);
     watchTyping();
   }
 };
@@ -76,20 +76,13 @@ function refocus() {
 }
 
 // The browser's title names a long run, because the person may look at another tab meanwhile.
-const LONG_RUN = 2000;
 const SIGN = "Working… · ";
+let seconds = 0;
 
-function watchRuns() {
-  const app = document.querySelector(STREAMLIT.app);
-  let timer = 0;
-  const look = () => {
-    clearTimeout(timer);
-    const plain = () => document.title.replace(SIGN, "");
-    if (app.matches(STREAMLIT.running)) timer = setTimeout(() => (document.title = SIGN + plain()), LONG_RUN);
-    else document.title = plain();
-  };
-  new MutationObserver(look).observe(app, { attributes: true, attributeFilter: ["data-test-script-state"] });
-  look();
+function nameRun() {
+  seconds = document.querySelector(STREAMLIT.running) ? seconds + 1 : 0;
+  const plain = document.title.replace(SIGN, "");
+  document.title = seconds > 2 ? SIGN + plain : plain;
 }
 
 // The first screen has an empty address. So Streamlit's link to it would open the present screen in a new tab. The
