@@ -4,6 +4,7 @@ differ.
 
 import streamlit as st
 
+from exam_workbench import review
 from exam_workbench.records import for_tuning
 from pages.parts.review import (
     case_acts,

@@ -212,7 +212,7 @@ class TestReading:
         judge_at_desk(visit("passages"), "q1", "p1", 1, note="names it")
         assert records.own_judgment(project, "q1", "p1", "ann") == 1
         app = visit("passages", query="q1", passage="p1")
-        assert app.shows("known", "ann", 1, "names it") and "assessor: ann" in beside(app)
+        assert app.shows("known", "ann", 1, "names it") and "assessor: ann" in app.note("known")
 
     def test_queries_with_equal_wording_show_their_ids(self, small: Project) -> None:
         commit(small, records.add_queries, [Query("q2", "query q1")], replace=True)
