@@ -194,8 +194,9 @@ def _draw_board(audit: room.Audit, board: room.AuditBoard) -> None:
         leaderboard_table.draw(grader, None, None, [], opened)
         return
     scored = [
-        labels.System(one.run, one.audited or 0.0, _half(one.low, one.high), 0, one.rank or 0)
+        labels.System(one.run, one.audited, _half(one.low, one.high), 0, one.rank)
         for one in systems
+        if one.audited is not None and one.rank is not None
     ]
     half = f" ± half of its {board.confidence:.0%} interval"
     audited = leaderboard_table.NamedLeaderboard(
