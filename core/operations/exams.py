@@ -669,7 +669,7 @@ def _marginal_output(answers: _Answers) -> Output:
     return (
         Output(
             {
-                "model": fit.model,
+                "model": answers.model,
                 "estimator": "marginal",
                 "converged": fit.converged,
                 "parameters": fit.parameters,
@@ -680,7 +680,7 @@ def _marginal_output(answers: _Answers) -> Output:
         )
         .line(
             f"{how_many(len(students), 'examinees')}, {how_many(len(rows), 'items')}, model"
-            f" {fit.model}, abilities integrated out: log-likelihood {fit.log_likelihood:.3f}"
+            f" {answers.model}, abilities integrated out: log-likelihood {fit.log_likelihood:.3f}"
         )
         .table(("item", "d", "b", "g"), [tuple(row.values()) for row in rows])
         .table(("examinee", "ability", "std error"), [tuple(row.values()) for row in students])

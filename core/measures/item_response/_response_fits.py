@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -482,27 +482,6 @@ _MARGINAL_PRECISION = 1e-12
 
 
 @dataclass(frozen=True)
-class MarginalFit:
-    """Items fitted to many examinees, whose abilities are standard normal.
-
-    Args:
-        log_likelihood: marginal log-likelihood of the answers (abilities integrated out), without
-            priors.
-        theta: posterior means of the m abilities.
-        theta_error: posterior standard deviations of the m abilities.
-        parameters: number of free parameters of the items.
-    """
-
-    model: ResponseModel
-    items: Items
-    log_likelihood: float
-    theta: Array
-    theta_error: Array
-    parameters: int
-    converged: bool
-
-
-@dataclass(frozen=True)
 class GradedItems:
     """The parameters of n items with ordered levels 0 to K.
 
@@ -516,18 +495,30 @@ class GradedItems:
     b: Array
 
 
-@dataclass(frozen=True)
-class GradedFit:
-    """Graded items fitted to many examinees, with the fields of `MarginalFit`."""
+Fitted = TypeVar("Fitted")
 
-    items: GradedItems
+
+@dataclass(frozen=True)
+class MarginalFit(Generic[Fitted]):
+    """Items fitted to many examinees, whose abilities are standard normal.
+
+    Args:
+        log_likelihood: marginal log-likelihood of the answers (abilities integrated out), without
+            priors.
+        theta: posterior means of the m abilities.
+        theta_error: posterior standard deviations of the m abilities.
+        parameters: number of free parameters of the items.
+    """
+
+    items: Fitted
     log_likelihood: float
     theta: Array
     theta_error: Array
+    parameters: int
     converged: bool
 
 
-def fit_marginal(responses: Array, model: ResponseModel = "2pl") -> MarginalFit:
+def fit_marginal(responses: Array, model: ResponseModel = "2pl") -> MarginalFit[Items]:
     """Fit items by marginal likelihood, with standard normal abilities.
 
     Source: Bock and Aitkin, Marginal Maximum Likelihood Estimation of Item Parameters,
@@ -583,15 +574,18 @@ def fit_marginal(responses: Array, model: ResponseModel = "2pl") -> MarginalFit:
         np.concatenate([np.full(n, boxes[kind][side]) for kind in kinds]) for side in (0, 1)
     )
     beginning = np.concatenate([begin[kind] for kind in kinds])
-    vector, _, converged = maximise_value(
-        penalised_likelihood, np.clip(beginning, low, high), (low, high), _MARGINAL_PRECISION
+    return _fit_items(
+        penalised_likelihood,
+        beginning,
+        (low, high),
+        lambda vector: _items_of(vector, len(kinds)),
+        log_likelihoods,
+        counts,
+        place,
     )
-    items = _items_of(vector, len(kinds))
-    total, mean, error = _posterior_abilities(log_likelihoods(items), counts)
-    return MarginalFit(model, items, total, mean[place], error[place], len(kinds) * n, converged)
 
 
-def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
+def fit_graded(responses: Array, levels: int = 5) -> MarginalFit[GradedItems]:
     """Fit the graded response model: an item has one discrimination, and a difficulty for each
     level from 1.
 
@@ -648,12 +642,32 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
         [np.full(n, _D[1]), np.full(n, _B[1]), np.full(n * (levels - 1), _MOST_STEP)]
     )
     beginning = np.concatenate([np.ones(n), *_first_steps(given, counts)])
-    vector, _, converged = maximise_value(
-        penalised_likelihood, np.clip(beginning, low, high), (low, high), _MARGINAL_PRECISION
+    return _fit_items(
+        penalised_likelihood, beginning, (low, high), split_vector, log_likelihoods, counts, place
     )
-    items = split_vector(vector)
+
+
+def _fit_items(
+    value: Callable[[Array], tuple[float, Array]],
+    beginning: Array,
+    box: tuple[Array, Array],
+    split: Callable[[Array], Fitted],
+    log_likelihoods: Callable[[Fitted], Array],
+    counts: Array,
+    place: Indices,
+) -> MarginalFit[Fitted]:
+    """Return the items that maximise a value within a box, and the abilities under them.
+
+    Args:
+        value: the value of a vector of parameters, with its gradient.
+        split: makes items of a vector.
+        log_likelihoods: of patterns at the points of ability, under items.
+        counts, place: see `_response_patterns`.
+    """
+    vector, _, converged = maximise_value(value, np.clip(beginning, *box), box, _MARGINAL_PRECISION)
+    items = split(vector)
     total, mean, error = _posterior_abilities(log_likelihoods(items), counts)
-    return GradedFit(items, total, mean[place], error[place], converged)
+    return MarginalFit(items, total, mean[place], error[place], len(vector), converged)
 
 
 def graded_chances(theta: Array, items: GradedItems) -> Array:
