@@ -55,8 +55,8 @@ _STEP = re.compile(r"(?:(?!\A)\.)?(?:(?P<name>[^.\[\]]+)|\[(?P<at>\d+|\*)\])")
 """A step of a path, with the dot before it."""
 
 
-@dataclass(frozen=True)
-class Target:
+@dataclass(frozen=True, kw_only=True)
+class Target(graders.RequestSettings):
     """How to ask an endpoint for a query, and how to read its answer.
 
     Args:
@@ -69,7 +69,6 @@ class Target:
         answer: path to the answer's text; empty if it gives no answer.
         method: POST sends the request as JSON, GET as the query of the address.
         k: passages to request and keep.
-        concurrency, rate, attempts, timeout_s: see `graders.RequestSettings`.
         key_variable: variable with the key, which is sent as a bearer token; empty to send no key.
     """
 
@@ -82,10 +81,6 @@ class Target:
     answer: str = ""
     method: graders.FetchMethod = "POST"
     k: int = 10
-    concurrency: int = 4
-    rate: float | None = None
-    attempts: int = 5
-    timeout_s: float = 30.0
     key_variable: str = ""
 
     def body(self, query_id: str, text: str) -> dict[str, Any]:
@@ -389,14 +384,11 @@ def _ask_target(
 
     bodies = [target.body(query.query_id, query.text) for query in queries]
     try:
-        settings = graders.RequestSettings(
-            target.concurrency, target.rate, target.attempts, target.timeout_s
-        )
         graders.fetch_all(
             target.url,
             target.method,
             bodies,
-            settings,
+            target,
             target.key_variable or None,
             watch,
             came=store_result,
