@@ -639,38 +639,28 @@ def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: P
         return {}
     board = leaderboard(project, f"{COVER}@{policy.cutoff}", "exam", policy)
     asked = set(board.query_ids)
-    known = {
+    # By the state of a missing answer, or by the query and the texts of an answer's parts.
+    scores: dict[str | tuple[str, tuple[str, ...]], float | None] = {
+        "skipped": 0.0 if policy.skipped == "zero" else None,
+        "failed": None,
+    }
+    scores |= {
         place: board.per_query[system][place[0]]
         for place, system in graded.items()
         if place[0] in board.per_query.get(system, {})
     }
-    skipped = 0.0 if policy.skipped == "zero" else None
-
-    def score_answers(lines: Mapping[str, EvaluatedAnswer]) -> dict[str, float | None]:
-        scored: dict[str, float | None] = {}
-        for query_id, line in lines.items():
-            if line.answer is None:
-                scored |= {query_id: skipped} if line.state == "skipped" else {}
-                scored |= {query_id: None} if line.state == "failed" else {}
-            elif (place := (query_id, _answer_words(line.answer))) in known:
-                scored[query_id] = known[place]
-        return scored
-
     by_run: dict[str, dict[str, float | None]] = {}
     for run in evaluation.view.runs or ():
-        lines = {
-            query_id: line
+        places = {
+            query_id: line.state
+            if line.answer is None
+            else (query_id, tuple(part.text for part in split_response(line.answer)))
             for query_id, line in evaluation.lines[run, k].items()
             if query_id in asked
         }
-        values = score_answers(lines)
-        if lines and len(values) == len(lines):
-            by_run[run] = values
+        if places and scores.keys() >= set(places.values()):
+            by_run[run] = {query_id: scores[place] for query_id, place in places.items()}
     return by_run
-
-
-def _answer_words(answer: str) -> tuple[str, ...]:
-    return tuple(part.text for part in split_response(answer))
 
 
 def _graded_responses(project: Project, policy: Policy) -> dict[tuple[str, tuple[str, ...]], str]:
