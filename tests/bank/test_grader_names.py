@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import replace
-
-import pytest
 
 from exam_workbench.bank import (
     find_grader,
@@ -19,9 +16,9 @@ from exam_workbench.bank import (
 from exam_workbench.graders import make_grader
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
 from tests.made.projects import SPEC, fill, filled_project, grade
 from tests.made.refusals import refusal
+from tests.made.shell import ShellOn, printed
 
 ENDPOINT = {"back_end": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
 A = Question("q1/a", "q1", "What is A?")
@@ -79,21 +76,15 @@ def test_list_shows_default_and_usable_graders(several: Project) -> None:
     }
 
 
-def test_commands_accept_and_print_names(
-    exam: Exam,  # noqa: F811
-    several: Project,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made = find_grader(several, "mine")
-    several.close()
-    monkeypatch.setenv("EXAM_PROJECT", str(several.path))
-    listed = json.loads(exam("graders", "list", "--json").out)["graders"]
+def test_commands_accept_and_print_names(several: Project, shell_on: ShellOn) -> None:
+    made, exam = find_grader(several, "mine"), shell_on(grade_twice)
+    listed = printed(exam("graders", "list", "--json"))["graders"]
     assert [(one["name"], one["also"]) for one in listed] == [(SPEC.name, []), (made.spec.name, ["mine"])]
     for name in ("mine", made.spec.name, made.spec.fingerprint):
-        assert exam("leaderboard", "--grader", name, "--json").json["systems"][0]["run"] == "sys"
-        assert exam("plan", "--grader", name, "--json").json["to_grade"] == 1
-    refused(exam("leaderboard", "--grader", "nobody"), 2, "'nobody'", "exam graders list")
-    hint = exam("unjudged", "--grader", "mine").err
+        assert printed(exam("leaderboard", "--grader", name, "--json"))["systems"][0]["run"] == "sys"
+        assert printed(exam("plan", "--grader", name, "--json"))["to_grade"] == 1
+    assert "exam graders list" in exam.fails("unknown-grader", "leaderboard", "--grader", "nobody")
+    hint = exam("unjudged", "--grader", "mine")[2]
     assert f"1 pair ungraded, 0 failed. Run: exam grade --grader '{made.spec.name}' --run sys" in hint
 
 

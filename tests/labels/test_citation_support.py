@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -35,7 +33,7 @@ from tests.made.cited import QUERIES, RATED, SALTS, WRONG, melts, put_cited, rea
 from tests.made.endpoint_server import EndpointServer, Seen, chat, rate
 from tests.made.projects import commit, filled_project, grade
 from tests.made.refusals import refusal
-from tests.made.shell import Run
+from tests.made.shell import ShellOn, printed
 
 
 def fill_cited(project: Project) -> None:
@@ -179,28 +177,19 @@ def test_assessor_values_replace_ratings_and_give_agreement(cited: Project) -> N
         set_support(cited, "poor/salts/1", 3, "d9", 1, "bo")
 
 
-def test_commands_show_list_set_and_remove(cited: Project, monkeypatch: pytest.MonkeyPatch, commands: Run) -> None:
-    run = commands
-    monkeypatch.setenv("EXAM_AUTHOR", "asta")
-    monkeypatch.setenv("EXAM_PROJECT", str(cited.path))
-    cited.close()
-
-    def json_of(*words: str) -> dict[str, Any]:
-        code, printed, told = run("support", *words, "--json")
-        assert code == 0, told
-        return dict(json.loads(printed))
-
-    listed = json_of("list", "--run", "poor", "--limit", "2")["citations"]
+def test_commands_show_list_set_and_remove(shell_on: ShellOn) -> None:
+    run = shell_on(fill_cited)
+    listed = printed(run("support", "list", "--run", "poor", "--limit", "2", "--json"))["citations"]
     assert [(one["passage_id"], one["position"], one["cited_id"]) for one in listed] == [
         ("poor/salts/1", 1, "d0"), ("poor/salts/1", 2, "d3"),
     ]  # fmt: skip
     assert run("support", "set", "poor/salts/1", "2", "d3", "1", "--reason", "half of it")[0] == 0
-    shown = json_of("show")
+    shown = printed(run("support", "show", "--json"))
     assert [(one["run"], one["recall"]) for one in shown["runs"]] == [("good", pytest.approx(5 / 6)), ("poor", 0.5)]
-    assert [(one["assessor"], one["pairs"]) for one in shown["agreement"]] == [("asta", 1)]
+    assert [(one["assessor"], one["pairs"]) for one in shown["agreement"]] == [("ann", 1)]
     assert run("support", "show", "--first", "--partial")[0] == 0
     assert run("support", "remove", "poor/salts/1", "2", "d3")[0] == 0
-    assert json_of("show", "--no-overrides")["runs"][1]["recall"] == 0.375
+    assert printed(run("support", "show", "--no-overrides", "--json"))["runs"][1]["recall"] == 0.375
     run.fails("no-value-to-remove", "support", "remove", "poor/salts/1", "2", "d3")
     run.fails("unknown-grader", "support", "show", "--support-grader", "Other")
     assert run("check")[0] == 0
