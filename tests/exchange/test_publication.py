@@ -473,11 +473,6 @@ def exam(shell_on: ShellOn) -> Run:
     return shell_on(fill_with_everything)
 
 
-def failed(exam: Run, *words: str) -> tuple[int, str]:
-    """Run a command that must fail; return its exit code and the code of its error."""
-    return exam(*words)[0], exam.failures[-1].code
-
-
 @pytest.mark.parametrize(
     ("arguments", "failure"),
     [
@@ -488,7 +483,7 @@ def failed(exam: Run, *words: str) -> tuple[int, str]:
     ],
 )
 def test_conflicting_options_are_refused(exam: Run, arguments: tuple[str, ...], failure: str) -> None:
-    assert failed(exam, "export", *arguments, "-o", "out") == (2, failure)
+    exam.fails(failure, "export", *arguments, "-o", "out")
 
 
 def test_incomplete_labels_give_warning_or_are_refused(exam: Run, tmp_path: Path) -> None:
@@ -496,7 +491,7 @@ def test_incomplete_labels_give_warning_or_are_refused(exam: Run, tmp_path: Path
     assert code == 0
     assert all(mentions(told, number) for number in ("8", "1")) and "override" not in told
     for what in ("qrels", "bundle"):
-        assert failed(exam, "export", what, "-o", "all", "--require-complete") == (1, "incomplete-labels")
+        exam.fails("incomplete-labels", "export", what, "-o", "all", "--require-complete")
     assert not (tmp_path / "all").exists()
     project = open_project(tmp_path / "some.duckdb")
     bank.save_version(project, [replace(A, text="What is A, exactly?")], "its override becomes stale", "ann")
@@ -606,7 +601,7 @@ def test_command_reproduces_bundles_and_refuses_invalid_manifests(exam: Run, tmp
         ("{", "not-a-manifest"),
     ):
         file.write_text(text)
-        assert failed(exam, *again, "m.json") == (2, failure)
+        exam.fails(failure, *again, "m.json")
     assert exam(*again, "absent.json")[0] == 2
     assert not (tmp_path / "again.qrels").exists()
 
