@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,13 +17,13 @@ from exam_workbench.measures import Answers, make_intent_evaluator, parse_measur
 from exam_workbench.measures._intents import make_alpha_ndcg, make_err_ia, make_ndcg_ia
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import fill, grade, new_project
+from tests.made.projects import fill, grade, only_read
 from tests.made.refusals import refusal
 
 WEIGHTS = {"A?": 2.0, "B?": 1.0, "C?": 0.5, "avoid": -1.5, "off": 0.0}
 
 
-def _fill(project: Project, seed: int) -> None:
+def _fill(seed: int, project: Project) -> None:
     """Fill two queries with weighted and avoided questions, failed and ungraded pairs, and a run that skips one."""
     dice = random.Random(seed)
     bank = [
@@ -46,11 +47,7 @@ def _fill(project: Project, seed: int) -> None:
 
 @pytest.fixture(scope="module", params=range(3))
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A read-only project."""
-    made = new_project(tmp_path_factory.mktemp("curves") / "drawn.duckdb")
-    _fill(made, request.param)
-    yield made
-    made.close()
+    yield from only_read(partial(_fill, request.param), tmp_path_factory.mktemp("curves"))
 
 
 @pytest.mark.parametrize("policy", [Policy(), Policy(weighted=False, min_rating=2), Policy(skipped="ignore")])
@@ -66,7 +63,7 @@ def test_each_point_equals_leaderboard_score_at_that_cutoff(drawn: Project, poli
 
 
 def test_curves_cover_requested_runs_to_a_depth(project: Project) -> None:
-    _fill(project, 1)
+    _fill(1, project)
     found = cover_curves(project, max_k=3, runs=["other", "full"])
     assert [curve.run for curve in found.curves] == ["other", "full"]
     assert all(len(curve.scores) == len(curve.std_errors) == 3 for curve in found.curves)

@@ -36,7 +36,7 @@ from exam_workbench.review import state_changes
 from exam_workbench.store import Project, by_query
 from exam_workbench.study import choose_rows, meta_table
 from exam_workbench.types import Question
-from tests.made.projects import examples, fill, grade, judge, new_project
+from tests.made.projects import examples, fill, grade, judge, module_project, new_project
 
 QUESTIONS = [
     Question("q1/a", "q1", "A?", weight=0.3),
@@ -58,8 +58,7 @@ POLICIES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+def fill_made(project: Project) -> None:
     """Passages shared by queries: two with the same text, one without text, one ranked below the pool depth."""
     dice = random.Random(5)
     asked = sorted({question.text for question in QUESTIONS})
@@ -71,7 +70,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         "a": {"q1": ["p5", "p4", "p0"], "q2": deep},
         "none": {"q3": ["p2"]},
     }
-    project = new_project(tmp_path_factory.mktemp("matrices") / "made.duckdb")
     fill(project, QUESTIONS, some, runs)
     add_override(project, "q1/b", "p3", 5, "it does", "ann")
     with project.transaction() as cursor:
@@ -81,8 +79,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         )
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p6'")
         refresh_pool(cursor)
-    yield project
-    project.close()
+
+
+made = module_project(fill_made)
 
 
 def labels_in_sql(project: Project, base: Basis) -> pd.DataFrame:

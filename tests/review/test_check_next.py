@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from statistics import fmean
 
@@ -17,17 +18,16 @@ from exam_workbench.review._disagreements.check_next import check_next, disagree
 from exam_workbench.review._disagreements.label_agreement import match_sides
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
-from tests.made.projects import SPEC, fill, grade, judge, new_project
+from tests.made.projects import SPEC, fill, grade, judge, only_read
 from tests.made.refusals import refusal
 
 OTHER = GraderSpec("other grader", "self-rating", "another")
 QUERIES = ("q1", "q2", "q3")
 
 
-@pytest.fixture(scope="module", params=[1, 2])
-def noisy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
+def fill_noisy(seed: int, project: Project) -> None:
     """Fill three queries of nine passages, four runs (one skips a query), two graders and two sources."""
-    dice = random.Random(request.param)
+    dice = random.Random(seed)
     questions = [Question(f"{query}/{name}", query, f"{query} {name}?") for query in QUERIES for name in "ab"]
     pools = {query: [f"{query}-p{i}" for i in range(9)] for query in QUERIES}
     runs = {
@@ -35,14 +35,16 @@ def noisy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         for run in ("r1", "r2", "r3", "r4")
     }
     pairs = [(question.text or "", passage) for question in questions for passage in pools[question.query_id]]
-    project = new_project(tmp_path_factory.mktemp("noisy") / f"noisy{request.param}.duckdb")
-    request.addfinalizer(project.close)
     fill(project, questions, {pair: dice.choice([None, *range(6)]) for pair in pairs}, runs, SPEC)
     grade(project, {pair: dice.randrange(6) for pair in pairs}, OTHER)
     judged = [(query, passage) for query, pool in pools.items() for passage in pool[:8]]
     judge(project, {pair: dice.randrange(4) for pair in judged}, "NIST")
     judge(project, {pair: dice.randrange(-1, 2) for pair in judged}, "strict")
-    return project
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def noisy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    yield from only_read(partial(fill_noisy, request.param), tmp_path_factory.mktemp("noisy"))
 
 
 def means(project: Project, qrels: dict[str, dict[str, int]], measure: str, threshold: int) -> dict[str, float]:
