@@ -33,8 +33,8 @@ from exam_workbench.labels import (
     leaderboard,
     withdraw_by_key,
 )
-from exam_workbench.store import Project, log_action, open_project
-from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
+from exam_workbench.store import Project, open_project
+from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made import projects
 from tests.made.cascades import QUERIES, fill_planned
 from tests.made.projects import commit, fill, manifest_of, unpacked
@@ -528,19 +528,13 @@ def test_complete_labels_can_be_exported_bundled_and_reproduced(tmp_path: Path, 
     assert acts[:4] == ["reproduce qrels", "export bundle", "publish qrels", "export qrels"]
 
 
-def test_direct_grader_qrels_are_reproduced_after_query_titles_change(project: Project) -> None:
-    with project.transaction() as cursor:
-        records.add_queries(cursor, [Query("q1", "q1")], replace=True)
-        records.add_passages(cursor, [Passage("p1", "text")])
-        records.write_runs(cursor, {"s": [Ranked("q1", "p1", 1, 2.0)]}, [("s", "s", "s.run")])
-        records.refresh_pool(cursor)
-        grader = put_grader(cursor, GraderSpec("judge", "direct", "none", max_rating=3))
-        passage = cursor.execute("SELECT text_key FROM passages").fetchall()[0][0]
-        add_outcomes(cursor, grader, [(question_text_key(cursor, "q1"), passage, Grade(3))], 0)
+def test_direct_grader_qrels_are_reproduced_after_query_gets_its_title(project: Project) -> None:
+    fill(project, [], {}, {"s": {"q1": ["p1"]}})
+    commit(project, "UPDATE queries SET text = query_id")
+    commit(project, question_text_key, "q1")
+    projects.grade(project, {("q1", "p1"): 3}, GraderSpec("judge", "direct", "none", max_rating=3))
     published = exchange.publish_qrels(project, Policy(grader="judge"), "ann")
-    with project.transaction() as cursor:
-        records.add_queries(cursor, [Query("q1", "the title")], replace=False)
-        log_action(cursor, "ann", "import queries")
+    exchange.import_files(project, "queries", [Source("q.tsv", data=b"q1\tthe title\n")], "ann")
     assert exchange.reproduce_qrels(project, published.manifest, "ann") == published.qrels_bytes
 
 

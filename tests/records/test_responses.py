@@ -23,7 +23,7 @@ from exam_workbench.records import (
 from exam_workbench.records._responses import PASSAGE_WORDS, split_response
 from exam_workbench.store import Project, log_action, open_project
 from exam_workbench.text import all_clean, clean_text
-from exam_workbench.types import Passage, Query, Question, Ranked, Response, Sentence
+from exam_workbench.types import Passage, Query, Question, Response, Sentence
 from tests.made.projects import citations, commit, fill, new_project, rankings
 from tests.made.refusals import check_problem, coded, mentions, refusal
 from tests.made.shell import exam_on
@@ -239,10 +239,7 @@ def test_reimported_responses_replace_old_ones_and_texts_stay(project: Project) 
 
 
 def test_retrieval_run_of_same_name_stays(project: Project) -> None:
-    add_queries(project, "q1")
-    with project.transaction() as cursor:
-        records.add_passages(cursor, [Passage("p", "text")])
-        records.write_runs(cursor, {"sys": [Ranked("q1", "p", 1, 1.0)]}, [("sys", "sys", "sys.run")])
+    fill(project, [], {}, {"sys": {"q1": ["p"]}})
     done = import_responses(project, jsonl(plain("q1", "sys", "Words.")))
     assert done.notes[0].code == "responses-renamed" and mentions(done.notes[0].reason, "sys-responses")
     assert (ranked(project, "sys", "q1"), ranked(project, "sys-responses", "q1")) == (["p"], ["sys-responses/q1/1"])
