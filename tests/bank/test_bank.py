@@ -15,7 +15,7 @@ from exam_workbench.grading import make_plan
 from exam_workbench.records import refresh_pool
 from exam_workbench.store import Project, cache
 from exam_workbench.types import Question
-from tests.made.projects import SPEC, examples, fill, filled_project, import_bank, new_project
+from tests.made.projects import SPEC, examples, fill, filled_project, grade, import_bank, new_project
 from tests.made.refusals import refusal
 
 A = Question("q1/a", "q1", "What is A?")
@@ -94,15 +94,7 @@ def test_invalid_question_is_refused_and_save_rolled_back(banked: Project, bad: 
 def placeholders(banked: Project) -> Project:
     """Three questions known by id only, graded on passages of their query."""
     bank.save_version(banked, [Question(f"q1/{i}", "q1", None) for i in "xyz"], "ids only", "tester")
-    keys = dict(banked.rows("SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"))
-    passages = dict(banked.rows("SELECT passage_id, text_key FROM passages"))
-    with banked.transaction() as cursor:
-        for question, passage, rating in (("x", "p1", 5), ("y", "p1", 1), ("y", "p2", 2), ("z", "p2", 4)):
-            cursor.execute(
-                "INSERT INTO grades BY NAME SELECT grader_key, ? AS question_text_key, ? AS passage_text_key,"
-                " ? AS rating, false AS defaulted, 0 AS job_key FROM graders",
-                [keys[f"q1/{question}"], passages[passage], rating],
-            )
+    grade(banked, {("q1/x", "p1"): 5, ("q1/y", "p1"): 1, ("q1/y", "p2"): 2, ("q1/z", "p2"): 4})
     return banked
 
 

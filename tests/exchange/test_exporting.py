@@ -29,10 +29,10 @@ from exam_workbench.formats import Source, read_boards
 from exam_workbench.formats._graded_form import OURS
 from exam_workbench.formats.graded_files import read_graded
 from exam_workbench.labels import Policy, cover_curves, leaderboard
-from exam_workbench.records import add_queries, set_pool_depth, write_runs
+from exam_workbench.records import add_queries, set_pool_depth
 from exam_workbench.records._runs import by_rank
 from exam_workbench.store import Project
-from exam_workbench.types import Grade, GraderSpec, Query, Question, Ranked, Subtopic
+from exam_workbench.types import Grade, GraderSpec, Query, Question, Subtopic
 from tests.made.projects import commit, fill, filled_project, grade, judge, new_project
 from tests.made.refusals import refusal
 
@@ -301,10 +301,9 @@ def test_ranks_survive_export_of_shallow_pool(project: Project, fresh: Project) 
     """The pool has the top two of seven passages and the judged ones; a second run has tied scores."""
     passages = [f"p{number}" for number in range(1, 8)]
     fill(project, [Question("q/a", "q", "A?")], {("A?", "p1"): 5, ("A?", "p4"): 0}, {"r": {"q": passages}})
-    tied = [Ranked("q", passage, 0, 1.0) for passage in passages]
-    with project.transaction() as cursor:
-        write_runs(cursor, {"tied": tied}, [("tied", "tied", "tied.run")])
-        set_pool_depth(cursor, 2, "ann")
+    tied = "".join(f"q Q0 {passage} 0 1.0 tied\n" for passage in passages)
+    import_files(project, "runs", [Source("tied.run", data=tied.encode())], "ann")
+    commit(project, set_pool_depth, 2, "ann")
     judge(project, {("q", "p4"): 1, ("q", "p7"): 2, ("q", "p2"): 0})
     import_files(fresh, "graded", [Source("g.jsonl.gz", data=graded_file(project))], "ann", Options("assessors"))
     ranks = dict(

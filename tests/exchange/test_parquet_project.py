@@ -14,19 +14,18 @@ import duckdb
 import pytest
 
 from exam_workbench import bank, exchange
-from exam_workbench.bank import put_draft, put_grader
+from exam_workbench.bank import put_draft
 from exam_workbench.errors import FileError, InputError
 from exam_workbench.exchange import _integrity as rules, _parquet
 from exam_workbench.exchange._integrity import LARGEST_KEY
 from exam_workbench.exchange._parquet import CACHES, MANIFEST, SECRETS
 from exam_workbench.graders import Price
-from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, add_override, find_overrides, leaderboard, withdraw_by_key
 from exam_workbench.records import add_passages, add_queries, set_pool_depth, write_board
 from exam_workbench.store import MARK, Project, create_project, migrations, open_project
 from exam_workbench.types import Board, BoardRow, Grade, Passage, Query, Question, Subtopic
 from tests.made.fuzz_parquet import copied, fit
-from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge
+from tests.made.projects import commit, fill, filled_project, grade, judge
 from tests.made.refusals import mentions, refusal
 from tests.made.shell import ShellOn, printed
 
@@ -38,13 +37,10 @@ RUNS = {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}}
 def fill_nearly_all(project: Project) -> None:
     """Fill nearly every table, and also remove and replace rows."""
     fill(project, [A, B], {(A.text or "", "p1"): 5, (A.text or "", "p2"): None}, RUNS)
-    with project.transaction() as cursor:
-        add_queries(cursor, [Query("q1", "one", "all", (Subtopic("s", "sub"),))], replace=True)
-        texts = dict(cursor.execute("SELECT coalesce(text, placeholder), text_key FROM question_texts").fetchall())
-        passages = dict(cursor.execute("SELECT passage_id, text_key FROM passages").fetchall())
-        rated = Grade(2, "defaulted", "an answer", 0.25, "raw", note="shortened", distribution=(0.0, 0.25, 0.75))
-        add_outcomes(cursor, put_grader(cursor, SPEC), [(texts["q1/b"], passages["p1"], rated)], job_key=0)
-        set_pool_depth(cursor, 7, "ann")
+    commit(project, add_queries, [Query("q1", "one", "all", (Subtopic("s", "sub"),))], replace=True)
+    rated = Grade(2, "defaulted", "an answer", 0.25, "raw", note="shortened", distribution=(0.0, 0.25, 0.75))
+    grade(project, {("q1/b", "p1"): rated})
+    commit(project, set_pool_depth, 7, "ann")
     bank.set_price(project, "m", Price(1.0, 2.0, cached=0.5), "ann")
     bank.set_price(project, "n", Price(1.0, 2.0, batch=0.25), "ann")
     judge(project, {("q1", "p1"): 2, ("q1", "p3"): 0})

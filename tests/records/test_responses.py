@@ -18,10 +18,9 @@ from exam_workbench.labels import leaderboard
 from exam_workbench.records import (
     _collection as collection,
     _writing_passages as writing_passages,
-    write_responses as keep_responses,
 )
 from exam_workbench.records._responses import PASSAGE_WORDS, split_response
-from exam_workbench.store import Project, log_action, open_project
+from exam_workbench.store import Project, open_project
 from exam_workbench.text import all_clean, clean_text
 from exam_workbench.types import Passage, Query, Question, Response, Sentence
 from tests.made.projects import citations, commit, fill, new_project, rankings
@@ -271,11 +270,7 @@ def test_cli_imports_responses_with_queries_and_lists_them(tmp_path: Path) -> No
 def test_leaderboard_shows_lengths_of_responses(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "d1"): 4, ("A?", "d2"): 5}, {"r": {"q1": ["d1"]}})
     assert leaderboard(project, "nDCG@10").lengths == {}
-    with project.transaction() as cursor:
-        for system, text in (("long", "text of d1 and more"), ("short", "text of d2")):
-            keep_responses(cursor, [Response(system, "q1", text, file=system)], Report())
-        records.refresh_pool(cursor)
-        log_action(cursor, "ann", "import responses")
+    import_responses(project, jsonl(plain("q1", "long", "text of d1 and more"), plain("q1", "short", "text of d2")))
     board = leaderboard(project, "nDCG@10")
     assert {run: length.words for run, length in board.lengths.items()} == {"r": 3.0, "long": 5.0, "short": 3.0}
     assert board.scores["short"] > board.scores["r"] > board.scores["long"] == 0.0

@@ -20,7 +20,7 @@ from exam_workbench.labels import (
     withdraw_all,
     withdraw_by_key,
 )
-from exam_workbench.records import assign_double, refresh_pool, write_runs
+from exam_workbench.records import assign_double
 from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.review import (
     NONE,
@@ -39,7 +39,7 @@ from exam_workbench.review import (
     where_to_begin,
 )
 from exam_workbench.store import Project
-from exam_workbench.types import Grade, GraderSpec, Question, Ranked
+from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made.projects import SPEC, commit, fill, filled_project, grade, judge, pool_passages, read_project
 from tests.made.refusals import mentions, refusal
 
@@ -156,9 +156,7 @@ class TestFinding:
     def test_default_passage_is_one_that_a_run_returned(self, project: Project) -> None:
         fill(project, [A, D], {}, {"x": {"q1": ["p1", "p2"], "q2": ["p3", "p4"]}})
         judge(project, {("q1", "p1"): 0, ("q2", "p3"): 1})
-        with project.transaction() as cursor:
-            write_runs(cursor, {"x": [Ranked("q1", "p2", 1, 1.0), Ranked("q2", "p4", 1, 1.0)]}, [("x", "x", "x.run")])
-            refresh_pool(cursor)
+        commit(project, "DELETE FROM rankings WHERE rank = 1")
         listed = search_passages(project, None, Filters(), 9).rows
         assert [row.passage_id for row in listed] == ["p1", "p2", "p3", "p4"]
         assert {row.label for row in listed} == {None}
