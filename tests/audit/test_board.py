@@ -46,7 +46,7 @@ from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures.audit import linear_measure
 from exam_workbench.records import state_families
 from exam_workbench.store import Project
-from exam_workbench.types import GraderSpec, Question
+from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, judged_audit, next_card, truth
 from tests.made.projects import (
     SPEC,
@@ -350,11 +350,9 @@ def test_accepted_cut_points_become_a_new_grader(finished: Project) -> None:
     spec = GraderSpec("similar", "embedding", "m", parameters={"cuts": [0.3, 0.4, 0.5, 0.6, 0.7]})
     rows = finished.rows("SELECT t.text, passage_id, rating FROM grades g JOIN question_texts t ON t.text_key ="
                         " g.question_text_key JOIN passages p ON p.text_key = g.passage_text_key")  # fmt: skip
-    grade(finished, {(question, passage): rating for question, passage, rating in rows}, spec)
-    with finished.transaction() as cursor:
-        cursor.execute("UPDATE grades SET raw = printf('%.4f', 0.1 + rating / 10) WHERE grader_key = (SELECT grader_key"
-                       " FROM graders WHERE name = 'similar')")  # fmt: skip
-        cursor.execute("INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, 'org', 'import graded', '{}')")
+    grade(
+        finished, {(text, passage): Grade(rating, raw=str(0.1 + rating / 10)) for text, passage, rating in rows}, spec
+    )
     audit = judged_audit(finished, "b", "P@3", Goal("best"), policy=Policy(grader="similar"), batch_size=40, seed=2)
     found = calibrate_labels(finished, audit)
     assert found.cuts == (0.3, 0.4, 0.5, 0.6, 0.7) and len(found.new_cuts) == 5

@@ -26,7 +26,7 @@ from exam_workbench.labels import (
 )
 from exam_workbench.labels._official_comparison import board_over
 from exam_workbench.measures import bootstrap_samples, correlate_scores
-from exam_workbench.records import set_pool_depth
+from exam_workbench.records import add_job, end_job, set_pool_depth
 from exam_workbench.review import changes, ratings_effect, state_changes
 from exam_workbench.store import Project
 from exam_workbench.study import (
@@ -168,12 +168,8 @@ def test_no_correlation_without_complete_query(tmp_path: Path) -> None:
 
 
 def test_imported_partial_grades_are_counted_and_included(own: Project) -> None:
-    commit(
-        own,
-        "INSERT INTO jobs BY NAME SELECT 1 AS job_key, 'grading' AS kind, grader_key AS subject_key,"
-        " '{}' AS request, 'imported' AS state, 34 AS total, 34 AS done, 0 AS failed, '' AS message,"
-        " 'me' AS author, now()::TIMESTAMP AS started_at FROM graders",
-    )
+    grader = own.value("SELECT grader_key FROM graders")
+    commit(own, lambda cursor: end_job(cursor, add_job(cursor, "grading", grader, {}, 34, "ann"), "imported", ""))
     found = compare(own, "nDCG@10", "NIST")
     assert (found.queries.ungraded, found.queries.left_out, found.queries.common) == ((HALF, NONE), False, 5)
 
