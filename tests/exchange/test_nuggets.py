@@ -396,19 +396,8 @@ def test_grades_round_trip(project: Project, fresh: Project):
     with refusal("no-grades"):
         exchange.nugget_grades_jsonl(project, Policy(), of_passages=False)
     (row,) = lines(exchange.nugget_grades_jsonl(project, Policy(), of_passages=True))
-    assert row | {"passage": ""} == {
-        "run_id": "sys",
-        "query_id": "q1",
-        "nugget_id": hashlib.md5(b"Why?").hexdigest(),
-        "question": "Why?",
-        "grade": 5,
-        "reasoning": "",
-        "confidence": None,
-        "addressed_quote": "",
-        "doc_id": "p1",
-        "passage": "",
-        "paragraph_idx": 0,
-    }
+    graded = a_grade(nugget_id=md5("Why?"), grade=5, reasoning="", confidence=None, addressed_quote="")
+    assert row == graded | {"doc_id": "p1", "passage": "text of p1", "paragraph_idx": 0}
     take(fresh, "graded", row)
     assert fresh.rows("SELECT passage_id, rating FROM grades, passages") == [("p1", 5)]
     take(fresh, "responses", RESPONSE)

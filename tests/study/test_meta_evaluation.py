@@ -23,7 +23,7 @@ from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures import correlate_scores
-from exam_workbench.records import ranking_scores
+from exam_workbench.records import ranking_scores, write_board
 from exam_workbench.store import Project
 from exam_workbench.study import (
     Cell,
@@ -37,9 +37,9 @@ from exam_workbench.study import (
     meta_tsv,
 )
 from exam_workbench.study._meta_table import Row, TableRow
-from exam_workbench.types import GraderSpec, Question
+from exam_workbench.types import Board, BoardRow, GraderSpec, Question
 from tests.made import collections
-from tests.made.projects import fill, filled_project, grade, judge, read_project
+from tests.made.projects import commit, fill, filled_project, grade, judge, read_project
 from tests.made.refusals import mentions, refusal
 from tests.made.shell import exam_on
 
@@ -245,15 +245,10 @@ class TestRows:
 
 class TestCells:
     def marks(self, project: Project, scores: dict[str, dict[str, float]]) -> dict[str, str]:
-        runs = dict.fromkeys(run for board in scores.values() for run in board)
-        lines = [
-            ["run", *(f"by {name}" for name in scores)],
-            *([run, *(str(board.get(run, "")) for board in scores.values())] for run in runs),
-        ]
-        content = "".join("\t".join(line) + "\n" for line in lines).encode()
-        import_files(project, "leaderboard", [Source("b.tsv", data=content)], "tester")
-        table = meta_table(project, choose_rows(project), ["b by official"])
-        return {row.name.removeprefix("b by "): row.cells[0].marks["kendall"] for row in table.rows}
+        for name, board in scores.items():
+            commit(project, write_board, Board(name, "MAP", [BoardRow(run, score) for run, score in board.items()]))
+        table = meta_table(project, choose_rows(project), ["official"])
+        return {row.name: row.cells[0].marks["kendall"] for row in table.rows}
 
     def test_marks_distinguish_best_plain_and_poor(self, project: Project) -> None:
         runs = "abcdefgh"
