@@ -27,11 +27,7 @@ RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}}
 RATINGS = {(q.text or "", p): 3 for q in (A, B, C) for p in ("p1", "p2", "p3") if (q is C) == (p == "p3")}
 
 
-def put_graded(project: Project) -> None:
-    fill(project, [A, B, C], RATINGS, RUNS)
-
-
-banked = filled_project(put_graded)
+banked = filled_project(lambda project: fill(project, [A, B, C], RATINGS, RUNS))
 
 
 def to_grade(project: Project) -> int:

@@ -117,11 +117,7 @@ full = filled_project(take_all)
 """A project with queries, passages, a bank, a run and qrels."""
 
 
-def take_graded(project: Project) -> None:
-    take(project, "graded", GRADED, "g.jsonl")
-
-
-with_graded = filled_project(take_graded)
+with_graded = filled_project(lambda project: take(project, "graded", GRADED, "g.jsonl"))
 """A project with an imported graded file."""
 
 

@@ -30,12 +30,6 @@ from tests.made.refusals import refusal
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def refused(project: Project, kind: str, content: bytes, name: str = "given") -> str:
-    with pytest.raises(FileError) as error:
-        import_files(project, kind, [Source(name, data=content)], "ann")
-    return "; ".join(map(str, error.value.problems))
-
-
 SENTENCES = {
     ("FILE", "passages"): b"p1\ttext\n" * 3,
     ("EXPANDED", "passages"): gzip.compress(b"p1\ttext\n" * 3),
@@ -76,7 +70,9 @@ def test_every_limit_is_enforced_and_can_be_set(
 ) -> None:
     import_files(project, "queries", [Source("q", data=b"q1\tquery\n")], "ann")
     monkeypatch.setenv(f"EXAM_LIMIT_{name}", "10")
-    said = refused(project, kind, SENTENCES[name, kind])
+    with pytest.raises(FileError) as error:
+        import_files(project, kind, [Source("given", data=SENTENCES[name, kind])], "ann")
+    said = "; ".join(map(str, error.value.problems))
     assert f"EXAM_LIMIT_{name}" in said and " 10 " in said
     assert said.startswith("given")
 

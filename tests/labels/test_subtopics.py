@@ -28,11 +28,7 @@ RATINGS = {("A?", "p1"): 5, ("B?", "p1"): 0, ("C?", "p1"): 2, ("A?", "p2"): 1, (
 RUNS = {"x": {"q1": ["p1"], "q2": ["p3"]}, "y": {"q1": ["p2"]}}
 
 
-def fill_bank(project: Project) -> None:
-    fill(project, BANK, RATINGS, RUNS)
-
-
-filled = read_project(fill_bank)
+filled = read_project(lambda project: fill(project, BANK, RATINGS, RUNS))
 
 
 def scores_of(board) -> dict[str, float]:

@@ -62,11 +62,6 @@ RATINGS = (5, 4, 3, 2, 1, 0)
 # --- coefficients -----------------------------------------------------------------------------------------------
 
 
-def _table(rows: tuple[int, ...], columns: tuple[int, ...], counts: list[list[int]]) -> CrossTable:
-    members = [tuple((value,) for value in values) for values in (rows, columns)]
-    return CrossTable(rows, columns, np.array(counts), *members)
-
-
 @given(st.lists(st.tuples(st.integers(-2, 5), st.integers(-2, 5)), min_size=1, max_size=60))
 def test_kappa_matches_scikit_learn_with_nan_as_undefined(pairs: list[tuple[int, int]]) -> None:
     left, right = zip(*pairs, strict=True)
@@ -153,7 +148,9 @@ def test_matching_of_scales_is_symmetric(top: int, other: int) -> None:
 
 
 def test_merged_values_are_summed_and_named() -> None:
-    table = _table((3, 2, 1, 0), (2, 1, 0, -2), np.arange(16).reshape(4, 4).tolist())
+    rows, columns = (3, 2, 1, 0), (2, 1, 0, -2)
+    members = [tuple((value,) for value in values) for values in (rows, columns)]
+    table = CrossTable(rows, columns, np.arange(16).reshape(4, 4), *members)
     found = merge_values(table, [(3, 2), (1, 0)], [(2, 1), (0, -2)])
     assert found.counts.tolist() == [[0 + 1 + 4 + 5, 2 + 3 + 6 + 7], [8 + 9 + 12 + 13, 10 + 11 + 14 + 15]]
     assert (found.row_names, found.column_names) == (("2–3", "0–1"), ("1–2", "≤0"))

@@ -221,28 +221,22 @@ def test_matching_does_not_depend_on_judgments_given_so_far(project: Project) ->
     assert list_disagreements(project, left, Judgments("other")).total == 0
 
 
-@pytest.fixture
-def answered(project: Project) -> Project:
-    """Fill labels 5 and 0 against judgments 0 and 0, so that p1 is a disagreement."""
+def test_withdrawn_or_stale_override_reopens_case(project: Project) -> None:
     ratings = {("A?", "p1"): 5, ("A?", "p2"): 0}
     fill(project, [Question("q1/a", "q1", "A?")], ratings, {"s": {"q1": ["p1", "p2"]}})
     judge(project, {("q1", "p1"): 0, ("q1", "p2"): 0})
-    return project
-
-
-def test_withdrawn_or_stale_override_reopens_case(answered: Project) -> None:
     left, right = Labels(Policy()), Judgments()
-    case = case_of(answered, left, right, list_disagreements(answered, left, right).rows[0].pair)
-    add_override(answered, "q1/a", "p1", 5, "fine", "bob")
-    (key,) = settle_by_override(answered, case, ["q1/a"], 0, "no answer", "ann")
-    assert list_disagreements(answered, left, right).total == 0
-    withdraw_by_key(answered, key, "ann")
-    assert list_labels(answered, basis(answered, Policy()))["label"].tolist() == [5, 0]
-    assert [one.settled for one in list_settlings(answered)] == [False]
-    assert list_disagreements(answered, left, right).total == 1
-    settle_by_override(answered, case, ["q1/a"], 0, "no answer", "ann")
-    bank.save_version(answered, [Question("q1/a", "q1", "What now?")], "reword", "ann")
-    grade(answered, {("What now?", "p1"): 5, ("What now?", "p2"): 0})
-    assert list_disagreements(answered, left, right).total == 1
-    confirm_override(answered, find_overrides(answered)[0].key, "ann")
-    assert list_disagreements(answered, left, right).total == 0
+    case = case_of(project, left, right, list_disagreements(project, left, right).rows[0].pair)
+    add_override(project, "q1/a", "p1", 5, "fine", "bob")
+    (key,) = settle_by_override(project, case, ["q1/a"], 0, "no answer", "ann")
+    assert list_disagreements(project, left, right).total == 0
+    withdraw_by_key(project, key, "ann")
+    assert list_labels(project, basis(project, Policy()))["label"].tolist() == [5, 0]
+    assert [one.settled for one in list_settlings(project)] == [False]
+    assert list_disagreements(project, left, right).total == 1
+    settle_by_override(project, case, ["q1/a"], 0, "no answer", "ann")
+    bank.save_version(project, [Question("q1/a", "q1", "What now?")], "reword", "ann")
+    grade(project, {("What now?", "p1"): 5, ("What now?", "p2"): 0})
+    assert list_disagreements(project, left, right).total == 1
+    confirm_override(project, find_overrides(project)[0].key, "ann")
+    assert list_disagreements(project, left, right).total == 0

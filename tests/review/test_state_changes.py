@@ -421,11 +421,7 @@ ASKED = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q
 TIES = {("A?", "p1"): 5, ("A?", "p2"): 1, ("B?", "p1"): 2, ("B?", "p2"): 4, ("C?", "p1"): 0, ("C?", "p2"): 4}
 
 
-def fill_ties(project: Project) -> None:
-    fill(project, ASKED, TIES, RUNS)
-
-
-ties = read_project(fill_ties)
+ties = read_project(lambda project: fill(project, ASKED, TIES, RUNS))
 
 
 def test_flip_names_the_questions_that_alone_or_jointly_cause_it(ties):
