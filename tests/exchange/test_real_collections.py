@@ -32,11 +32,6 @@ def dl23(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     yield from collections.dl23(shared_data, tmp_path_factory)
 
 
-@pytest.fixture(scope="module")
-def dl20(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    yield from collections.dl20(shared_data, tmp_path_factory)
-
-
 def test_graded_file_is_complete_and_labels_match_rubric(dl23: Project, shared_data: Path) -> None:
     assert dl23.value("SELECT count(*) FROM pool") == 7263
     assert dl23.value("SELECT count(*) FROM runs") == 16
@@ -85,12 +80,6 @@ def test_official_ndcg_matches_trec_eval_and_skipped_queries_lower_scores(dl23: 
     expected = json.loads((shared_data / "dl23-llmjudge/reference/scores-ndcg10.json").read_text())
     found = leaderboard(dl23, "nDCG@10", "judgments").scores
     assert {run: round(score, 4) for run, score in found.items()} == expected
-
-
-def test_runs_sharing_tag_are_named_by_file(dl20: Project, shared_data: Path) -> None:
-    ranked = dict(dl20.rows("SELECT name, count(*) FROM rankings JOIN runs USING (run_key) GROUP BY name"))
-    assert ranked == {path.stem: 5_400 for path in (shared_data / "dl20/runs").glob("*.run")}
-    assert dl20.value("SELECT count(*) FROM questions") == 540
 
 
 QUESTIONS = Path(__file__).parents[2] / "docs" / "rag" / "questions.jsonl"

@@ -287,8 +287,7 @@ def fill_part(project: Project) -> None:
     judge(project, {(q, p): int(dice.integers(0, 3)) for q in names(1, 6) for p in passages}, "NIST")
 
 
-part = read_project(fill_part)
-own_part = filled_project(fill_part)
+part = filled_project(fill_part)
 
 
 def test_all_comparisons_use_common_queries(part: Project) -> None:
@@ -318,14 +317,14 @@ def test_all_comparisons_use_common_queries(part: Project) -> None:
     assert states.shift is not None and states.shift.before == common
 
 
-def test_impact_of_edit_matches_shift_after_saving(own_part: Project) -> None:
+def test_impact_of_edit_matches_shift_after_saving(part: Project) -> None:
     edit = [replace(Question("q1/1", "q1", "q1?"), active=False), Question("q2/1", "q2", "q0?")]
-    found = changes(own_part, "nDCG@10", Policy(), {"q1": edit[:1], "q2": edit[1:]})
-    official = official_board(own_part, "NIST", "nDCG@10", Policy())
+    found = changes(part, "nDCG@10", Policy(), {"q1": edit[:1], "q2": edit[1:]})
+    official = official_board(part, "NIST", "nDCG@10", Policy())
     live = correlation_shift(found.before, found.after, official, samples=30)
-    before = leaderboard(own_part, "nDCG@10")
-    bank.save_version(own_part, edit, "edit", "ann")
-    saved = correlation_shift(before, leaderboard(own_part, "nDCG@10"), official, samples=30)
+    before = leaderboard(part, "nDCG@10")
+    bank.save_version(part, edit, "edit", "ann")
+    saved = correlation_shift(before, leaderboard(part, "nDCG@10"), official, samples=30)
     assert live == saved
 
 

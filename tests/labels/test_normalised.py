@@ -32,7 +32,7 @@ from exam_workbench.measures._means_and_tests import central_percentiles, define
 from exam_workbench.records import gold_name, gold_texts, mark_gold, ranking_scores
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
-from tests.made.projects import fill, filled_project, grade, judge, read_project
+from tests.made.projects import fill, filled_project, grade, judge
 from tests.made.refusals import refusal
 from tests.made.shell import exam_on
 
@@ -58,7 +58,6 @@ def fill_exam(project: Project) -> None:
     fill(project, QUESTIONS, grades, RUNS)
 
 
-exam = read_project(fill_exam)
 own = filled_project(fill_exam)
 
 
@@ -159,15 +158,15 @@ def test_gold_measures_are_refused_without_usable_gold_or_from_judgments(own: Pr
 # Normalisation by the pool
 
 
-def test_coverage_is_normalised_by_pool_and_has_lengths(exam: Project) -> None:
-    board = leaderboard(exam, "EXAM-Cover@1/pool")
+def test_coverage_is_normalised_by_pool_and_has_lengths(own: Project) -> None:
+    board = leaderboard(own, "EXAM-Cover@1/pool")
     # The pool of a answers 3 of 4 questions, that of b 2 of 4.
     assert board.scores == pytest.approx({"good": 1.0, "poor": 0.5 / 1.25})
     assert (board.measure, board.reference and board.reference.run) == ("EXAM-Cover@1/pool", "pool")
-    board = leaderboard(exam, "EXAM-Cover@20")
+    board = leaderboard(own, "EXAM-Cover@20")
     # Every passage is "text of ID", three words.
     assert {run: (n.words, n.passages) for run, n in board.lengths.items()} == {"good": (4.5, 1.5), "poor": (3.0, 1.0)}
-    assert leaderboard(exam, "EXAM-Cover@1").lengths["good"].words == 3.0
+    assert leaderboard(own, "EXAM-Cover@1").lengths["good"].words == 3.0
     system = board.as_dict()["systems"][0]
     assert (system["run"], system["words"], system["passages"]) == ("good", 4.5, 1.5)
 

@@ -24,7 +24,7 @@ from exam_workbench.labels import (
 from exam_workbench.review import changes, override_labels
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import SPEC, fill, filled_project, read_project
+from tests.made.projects import SPEC, fill, filled_project
 from tests.made.refusals import refusal
 
 A = Question("q1/a", "q1", "A?")
@@ -36,7 +36,6 @@ def fill_graded(project: Project) -> None:
     fill(project, [A, B], GRADES, {"x": {"q1": ["p1"]}, "y": {"q1": ["p2"]}})
 
 
-graded = read_project(fill_graded)
 own = filled_project(fill_graded)
 
 
@@ -89,10 +88,10 @@ def test_override_of_reworded_question_is_stale_until_confirmed_or_reverted(own:
     ("question", "passage", "rating", "reason"),
     [("q1/a", "p1", 6, "why"), ("q1/a", "p1", 3, " "), ("q1/z", "p1", 3, "why"), ("q1/a", "p99", 3, "why")],
 )
-def test_invalid_override_is_refused(graded: Project, question: str, passage: str, rating: int, reason: str) -> None:
+def test_invalid_override_is_refused(own: Project, question: str, passage: str, rating: int, reason: str) -> None:
     with pytest.raises(InputError):
-        add_override(graded, question, passage, rating, reason, "ann")
-    assert find_overrides(graded) == []
+        add_override(own, question, passage, rating, reason, "ann")
+    assert find_overrides(own) == []
 
 
 def test_several_overrides_are_added_all_or_none(own: Project) -> None:

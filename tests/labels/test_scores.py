@@ -27,7 +27,6 @@ from tests.made.projects import (
     grade,
     judge,
     new_project,
-    read_project,
 )
 from tests.made.refusals import refusal
 
@@ -95,7 +94,6 @@ def fill_graded(project: Project) -> None:
     fill(project, QUESTIONS, RATINGS, RUNS)
 
 
-graded = read_project(fill_graded)
 own = filled_project(fill_graded)
 
 
@@ -109,19 +107,19 @@ def test_skipped_query_scores_zero_unless_ignored(own):
     assert official.scores["good"] == pytest.approx(0.2)
 
 
-def test_leaderboard_has_standard_errors_and_uses_min_rating_for_answers(graded):
+def test_leaderboard_has_standard_errors_and_uses_min_rating_for_answers(own):
     policies = [Policy(min_rating=t) for t in (4, 3)]
     # The standard error is the sample deviation over the root of the number of queries.
-    board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4), with_ungraded=True)
+    board = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4), with_ungraded=True)
     good = next(s for s in board.systems if s.run == "good")
     assert good.score == pytest.approx((0.5 + 1.0) / 2)
     assert good.std_error == pytest.approx(0.25)
-    strict, lenient = (leaderboard(graded, "P@5", policy=each, with_ungraded=True).scores for each in policies)
+    strict, lenient = (leaderboard(own, "P@5", policy=each, with_ungraded=True).scores for each in policies)
     assert strict["good"] < lenient["good"]
-    same = [leaderboard(graded, "nDCG@10", policy=each).scores for each in policies]
+    same = [leaderboard(own, "nDCG@10", policy=each).scores for each in policies]
     assert same[0] == same[1]
     # alpha_nDCG uses answered questions as intents.
-    scores = leaderboard(graded, "alpha_nDCG@10", policy=Policy(min_rating=3), with_ungraded=True).per_query
+    scores = leaderboard(own, "alpha_nDCG@10", policy=Policy(min_rating=3), with_ungraded=True).per_query
     assert scores["good"]["q1"] == pytest.approx(1.0)
 
 

@@ -250,11 +250,6 @@ def test_screens_warn_of_copy_made_while_project_was_in_use(path: Path) -> None:
     assert not visit("home", project="some").toast
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return made_project(tmp_path / "some.duckdb", fill_most)
-
-
 def test_failed_upgrade_changes_nothing_and_names_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "old.duckdb"
     file_of(fill_most).write(path)
@@ -281,7 +276,8 @@ def test_failed_upgrade_changes_nothing_and_names_the_copy(tmp_path: Path, monke
     assert project.value("SELECT count(*) FROM grades") == 3
 
 
-def test_clock_set_back_keeps_order_and_results(project: Project) -> None:
+def test_clock_set_back_keeps_order_and_results(tmp_path: Path) -> None:
+    project = made_project(tmp_path / "some.duckdb", fill_most)
     dates = {"activity": "happened_at", "bank_versions": "saved_at", "overrides": "made_at",
              "publications": "published_at"}  # fmt: skip
     with project.transaction() as cursor:

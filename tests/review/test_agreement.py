@@ -51,7 +51,7 @@ from exam_workbench.review._disagreements.label_agreement import Pair
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
-from tests.made.projects import SPEC, fill, filled_project, grade, judge, read_project
+from tests.made.projects import SPEC, fill, filled_project, grade, judge
 from tests.made.refusals import refusal
 from tests.made.shell import Run, printed
 
@@ -275,20 +275,19 @@ def fill_small(project: Project) -> None:
     judge(project, {("q1", "p1"): 2, ("q1", "p2"): 0, ("q1", "p4"): 0, ("q1", "p5"): 2})
 
 
-small = read_project(fill_small)
 own = filled_project(fill_small)
 
 
-def test_pairs_missing_on_one_side_are_counted_not_zero(small: Project) -> None:
-    found = side_agreement(small, Labels(Policy()), Judgments())
+def test_pairs_missing_on_one_side_are_counted_not_zero(own: Project) -> None:
+    found = side_agreement(own, Labels(Policy()), Judgments())
     assert (found.n, found.left_only, found.right_only) == (2, 1, 2)
     assert found.table.columns == (2, 0)
     assert found.table.counts.sum(axis=1).tolist() == [1, 0, 0, 0, 1, 0]
-    assert side_agreement(small, Labels(Policy()), Judgments(), queries=["q1", "another"]).kappa == found.kappa
-    only = side_agreement(small, Labels(Policy()), Judgments(), queries=["another"])
+    assert side_agreement(own, Labels(Policy()), Judgments(), queries=["q1", "another"]).kappa == found.kappa
+    only = side_agreement(own, Labels(Policy()), Judgments(), queries=["another"])
     assert (only.n, only.left_only, only.right_only) == (0, 0, 0)
     assert only.kappa.value is None
-    mean = side_agreement(small, Labels(Policy(label="mean")), Judgments())
+    mean = side_agreement(own, Labels(Policy(label="mean")), Judgments())
     assert mean.table.row_totals == [0, 1, 0, 0, 1, 0]
     header, *rows = csv.reader(io.StringIO(table_csv(found)))
     assert header == ["label", "2", "0", "total", "kappa"]

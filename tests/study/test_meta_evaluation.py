@@ -156,6 +156,11 @@ class TestTrecDeepLearning2020:
         known = row_of(table, "QuestionSelfRatedUnanswerablePromptWithChoices").cells[1]
         assert [round(value or 0, 3) for value in numbers(known)[:2]] == [0.957, 0.855]
 
+    def test_runs_sharing_tag_are_named_by_file(self, dl20: Project, shared_data: Path) -> None:
+        ranked = dict(dl20.rows("SELECT name, count(*) FROM rankings JOIN runs USING (run_key) GROUP BY name"))
+        assert ranked == {path.stem: 5_400 for path in (shared_data / "dl20/runs").glob("*.run")}
+        assert dl20.value("SELECT count(*) FROM questions") == 540
+
     def test_chosen_rows_stop_at_top_of_each_scale(self, dl20: Project) -> None:
         rows = choose_rows(dl20, ["HELM", "NIST", "Thomas"], [1, 3, 4, 5])
         assert [(row.source, row.policy.min_judgment) for row in rows] == [
