@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from exam_workbench.cli import cli
 from exam_workbench.errors import Report
 from exam_workbench.exchange import Group, exporting, import_groups
 from exam_workbench.formats import BankFile, Source, detect_kind, read_bank
@@ -21,8 +19,9 @@ from exam_workbench.records._responses import PASSAGE_WORDS
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Query, Question
 from tests.made import collections
-from tests.made.projects import citations, new_project
+from tests.made.projects import citations
 from tests.made.refusals import check_problem, coded
+from tests.made.shell import exam_on
 
 SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
 
@@ -83,18 +82,6 @@ def test_official_ndcg_matches_trec_eval_and_skipped_queries_lower_scores(dl23: 
 
 
 QUESTIONS = Path(__file__).parents[2] / "docs" / "rag" / "questions.jsonl"
-
-
-def exam(path: Path, *arguments: str | Path) -> Any:
-    """Run a command and return its JSON output."""
-    words = [*map(str, arguments), "--project", str(path), "--json"]
-    return json.loads(CliRunner().invoke(cli, words, catch_exceptions=False).stdout)
-
-
-def project_in(folder: Path) -> Path:
-    path = folder / "p.duckdb"
-    new_project(path).close()
-    return path
 
 
 # Maps of nuggets
@@ -205,13 +192,13 @@ def passages(project: Project) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def test_responses_keep_citations_and_are_graded_and_scored(shared_data: Path, tmp_path: Path) -> None:
-    answers, rag_path = shared_data / "rag" / "rag24-answers-gpt-4o.jsonl", project_in(tmp_path)
+def test_responses_keep_citations_and_are_graded_and_scored(project: Project, shared_data: Path) -> None:
+    answers, exam = shared_data / "rag" / "rag24-answers-gpt-4o.jsonl", partial(exam_on, project)
     assert (detect_kind(Source.from_path(answers)), detect_kind(Source.from_path(QUESTIONS))) == ("responses", "bank")
-    imported = exam(rag_path, "import", "responses", answers)
+    imported = exam("import", "responses", str(answers), "--json")
     assert imported["notes"] == []
     assert (imported["counts"]["runs"], imported["counts"]["responses"]) == (1, 60)
-    banked = exam(rag_path, "import", "bank", QUESTIONS)
+    banked = exam("import", "bank", str(QUESTIONS), "--json")
     assert banked["counts"] == {
         "questions": 50,
         "new questions": 50,
@@ -219,8 +206,8 @@ def test_responses_keep_citations_and_are_graded_and_scored(shared_data: Path, t
         "new queries": 0,
         "bank version": 1,
     }
-    assert exam(rag_path, "grade")["state"] == "done"
-    rag = open_project(rag_path)
+    assert exam("grade", "--json")["state"] == "done"
+    rag = open_project(project.path)
     rows = {row["topic_id"]: row for row in map(json.loads, answers.open())}
     found = passages(rag)
     assert found.keys() == rows.keys()
@@ -255,12 +242,12 @@ def test_responses_keep_citations_and_are_graded_and_scored(shared_data: Path, t
     asked = rag.rows("SELECT query_id, count(*) FROM questions JOIN queries USING (query_key) GROUP BY 1")
     rag.close()
     assert sorted(count for _, count in asked) == [10] * 5
-    planned = exam(rag_path, "plan")
+    planned = exam("plan", "--json")
     assert planned["needed"] == planned["known"] == sum(10 * len(found[topic]) for topic, _ in asked)
     assert planned["failed"] == planned["to_grade"] == 0
-    (system,) = exam(rag_path, "leaderboard", "--measure", "EXAM-Cover@20")["systems"]
+    (system,) = exam("leaderboard", "--measure", "EXAM-Cover@20", "--json")["systems"]
     assert system["words"] == pytest.approx(sum(row["response_length"] for row in rows.values()) / 60)
-    (run,) = exam(rag_path, "responses")["runs"]
+    (run,) = exam("responses", "--json")["runs"]
     assert system["passages"] == pytest.approx(run["passages"] / 60)
     sentences = [sentence for row in rows.values() for sentence in row["answer"]]
     assert run["words"] == sum(row["response_length"] for row in rows.values())
@@ -271,24 +258,24 @@ def test_responses_keep_citations_and_are_graded_and_scored(shared_data: Path, t
 # iKAT 2024: 19 systems, human nuggets
 
 
-def test_ikat_responses_are_ranked_by_human_nuggets(tmp_path: Path, shared_data: Path) -> None:
-    path = project_in(tmp_path)
+def test_ikat_responses_are_ranked_by_human_nuggets(project: Project, shared_data: Path) -> None:
+    exam = partial(exam_on, project)
     responses = shared_data / "rag" / "automatic_responses.json"
     gold = shared_data / "rag" / "gold_nuggets_human_deduplicated.json"
     assert (detect_kind(Source.from_path(responses)), detect_kind(Source.from_path(gold))) == ("responses", "bank")
     texts, by_query = json.loads(responses.read_text()), json.loads(gold.read_text())
-    banked = exam(path, "import", "bank", gold)
+    banked = exam("import", "bank", str(gold), "--json")
     assert banked["counts"]["questions"] == sum(map(len, by_query.values()))
     assert banked["counts"]["new queries"] == len(by_query)
-    imported = exam(path, "import", "responses", responses)
+    imported = exam("import", "responses", str(responses), "--json")
     assert (imported["counts"]["runs"], imported["counts"]["responses"]) == (19, 19 * len(texts))
-    listed = exam(path, "bank", "list", "--query", "0_2")["questions"]
+    listed = exam("bank", "list", "--query", "0_2", "--json")["questions"]
     assert {q["kind"] for q in listed} == {"nugget"}
     assert [(q["text"], q["weight"]) for q in listed] == [
         (nugget["text"].strip(), float(nugget["relevance"])) for nugget in by_query["0_2"].values()
     ]
-    exam(path, "grade", "--query", "0_2")
-    board = exam(path, "leaderboard", "--measure", "EXAM-Cover@20", "--min-rating", "3")
+    exam("grade", "--query", "0_2")
+    board = exam("leaderboard", "--measure", "EXAM-Cover@20", "--min-rating", "3", "--json")
     assert len(board["systems"]) == 19
     scores = [system["score"] for system in board["systems"]]
     assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1]
