@@ -87,10 +87,11 @@ def questions_at_random(dice: Random) -> list[Question]:
     ]
 
 
-# Shrinking a random stream takes minutes and shows nothing more.
-@settings(max_examples=examples(4), phases=(Phase.generate,))
-@given(st.randoms(use_true_random=False))
-def test_diagnosis_matches_counting_by_hand(dice: Random):
+# Shrinking a seed shows nothing more.
+@settings(max_examples=examples(8), phases=(Phase.generate,))
+@given(st.integers(0, 2**32))
+def test_diagnosis_matches_counting_by_hand(seed: int):
+    dice = Random(seed)
     pairs = [(wording, passage) for wording in WORDINGS[:-1] for passage in PASSAGES]
     ratings = {pair: dice.choice([None, 0, 1, 2, 3, 4, 5]) for pair in pairs if dice.random() < 0.7}
     runs = {
@@ -145,34 +146,20 @@ def small(project: Project, questions: list[Question], ratings: Ratings) -> Proj
     return project
 
 
-def test_only_known_ratings_and_judgments_count(project: Project):
-    ratings = {("A?", "p0"): 3, ("A?", "p2"): None, (AVOID.text or "", "p0"): 5, (AVOID.text or "", "p1"): 0}
-    small(project, [A, B, AVOID, Question("q2/c", "q2", "A?")], ratings)
+def test_ungraded_questions_and_unjudged_queries_have_no_figures(project: Project):
+    small(project, [A, B, Question("q2/c", "q2", "A?")], {("A?", "p0"): 3})
+    grade(project, {("B?", "p3"): 5, ("B?", "p4"): 5})
     found = diagnose_questions(project, Policy(), "q2", bank.list_questions(project, query_id="q2"), "assessors")
     assert [(q.graded, q.answered, q.verdict) for q in found.questions.values()] == [(0.0, None, "not graded")]
     assert (found.strays, found.uncovered, found.relevant) == ([], [], 0)
-    found = diagnosed(project)
-    # The failed p2 and the ungraded p1 are not counted, and the avoid question covers nothing.
-    assert (found.uncovered, found.relevant) == (["p0"], 1)
-    assert (found.questions["q1/a"].graded, found.questions["q1/a"].answered) == (0.1, 0.0)
-    b = found.questions["q1/b"]
-    assert (b.graded, b.answered, b.verdict) == (0.0, None, "not graded")
-    assert found.questions["q1/x"].answered == 0.5
     # TREC CAR judges trash with -1 and -2: p3 is a judged passage, and p4 is not.
-    grade(project, {("A?", "p1"): 1, ("B?", "p0"): 4, ("B?", "p3"): 5, ("B?", "p4"): 5})
-    found = diagnosed(project)
-    assert found.uncovered == ["p1"] and diagnosed(project, min_judgment=2).uncovered == []
-    assert (found.questions["q1/b"].non_relevant, found.questions["q1/b"].only_here) == (0.5, 0.5)
-    assert [(stray.question, stray.passages) for stray in found.strays] == [(B, ["p3"])]
-    assert diagnosed(project, min_rating=3).questions["q1/b"].only_here == 0.0
+    assert [(stray.question, stray.passages) for stray in diagnosed(project).strays] == [(B, ["p3"])]
     alone = diagnosed(project, source=None)
     b = alone.questions["q1/b"]
     assert (b.answered, b.non_relevant, b.only_here) == (1.0, None, None)
     assert (alone.strays, alone.uncovered) == ([], [])
     with refusal("unknown-grader", "nobody"):
         diagnosed(project, grader="nobody")
-    bank.save_version(project, [replace(A, weight=0.0)], "out of every score", "ann")
-    assert list(diagnosed(project).questions) == ["q1/b", "q1/x"]
 
 
 def test_verdict_depends_on_share_of_answering_systems(project: Project):
