@@ -28,12 +28,12 @@ from exam_workbench.labels import Policy, add_override
 from exam_workbench.records import find_token, find_tokens, list_actions, make_token
 from exam_workbench.store import Project, _opening as projects, migrations, open_project
 from exam_workbench.types import Question
-from tests.cli.test_reading_together import run
 from tests.made.audits import deal, fill_audited
 from tests.made.fuzz_parquet import A, fill_most
 from tests.made.projects import file_of, fill, made_project, new_project
 from tests.made.refusals import kept_failures, mentions, refusal
 from tests.made.screens import served, visit  # noqa: F401
+from tests.made.shell import exam_on, run_words
 from tests.records.test_reopening import Grader
 
 QUESTIONS = [Question("q1/a", "q1", "A?")]
@@ -118,21 +118,16 @@ def damage(path: Path, table: str, column: str) -> None:
     path.write_bytes(content)
 
 
-def test_undamaged_tables_are_read(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_undamaged_tables_are_read(path: Path) -> None:
     damage(path, "grades", "answer")
     project = open_project(path)
     assert project.value("SELECT count(*) FROM queries") == 1
     with refusal("damaged-project", kind=ProjectError):
         project.rows("SELECT answer FROM grades")
     assert project.value("SELECT text FROM queries") == "query q1"
-    project.close()
-    assert run(path, monkeypatch, "bank", "list") == 0
-    capsys.readouterr()
-    assert run(path, monkeypatch, "export", "graded", "-o", str(path.with_name("graded.jsonl.gz"))) == 1
-    said = capsys.readouterr().err
-    assert "Traceback" not in said and len(said.splitlines()) == 1 and path.name in said
+    assert exam_on(project, "bank", "list")
+    code, _, said = run_words(["export", "graded", "-o", str(path.with_name("graded.gz")), "--project", str(path)])
+    assert code == 1 and "Traceback" not in said and len(said.splitlines()) == 1 and path.name in said
 
 
 def unwritable(monkeypatch: pytest.MonkeyPatch, closed: Path) -> None:
@@ -145,7 +140,7 @@ def unwritable(monkeypatch: pytest.MonkeyPatch, closed: Path) -> None:
 
 @pytest.mark.parametrize("which", ["file", "folder"])
 def test_unwritable_project_is_readable_and_changes_are_refused(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], which: str
+    path: Path, monkeypatch: pytest.MonkeyPatch, which: str
 ) -> None:
     before = path.read_bytes()
     unwritable(monkeypatch, path if which == "file" else path.parent)
@@ -154,10 +149,9 @@ def test_unwritable_project_is_readable_and_changes_are_refused(
     with refusal("cannot-write-file", "some.duckdb", kind=ProjectError):
         put_draft(project, "ann", Question("q1/a", "q1", "Reworded?"))
     assert exchange.record_export(project, "ann", "qrels", "some.qrels", lambda: "what is read") == b"what is read"
-    project.close()
-    assert run(path, monkeypatch, "status") == 0
+    assert exam_on(project, "status")
     failures = kept_failures(monkeypatch)
-    assert run(path, monkeypatch, "judgments", "set", "q1", "p0", "1") == 1
+    assert run_words(["judgments", "set", "q1", "p0", "1", "--project", str(path)])[0] == 1
     assert [error.code for error in failures] == ["cannot-write-file"]
     assert path.read_bytes() == before
 
@@ -333,27 +327,24 @@ def broken(folder: Path, sql: str) -> Project:
     return project
 
 
-def test_check_command_shows_first_row_and_keeps_sound_projects(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_command_shows_first_row_and_keeps_sound_projects(tmp_path: Path) -> None:
     path = tmp_path / "whole.duckdb"
     file_of(fill_most).write(path)
     before = path.read_bytes()
-    assert run(path, monkeypatch, "check", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(run_words(["check", "--json", "--project", str(path)])[1])
     assert told["sound"] and [one["name"] for one in told["checks"]] == list(WHAT)
     assert {name for name, *_ in WRONG} | {"file"} == set(WHAT), "every check is tried on a fault"
     assert all(not one["findings"] for one in told["checks"])
     assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == [path.name]
     hurt = broken(tmp_path, "UPDATE rankings SET rank = 0 WHERE run_key = (SELECT max(run_key) FROM rankings)")
     hurt.close()
-    assert run(hurt.path, monkeypatch, "check") == 1
-    said = capsys.readouterr()
-    line, end = said.err.splitlines()
+    code, out, err = run_words(["check", "--project", str(hurt.path)])
+    line, end = err.splitlines()
+    assert code == 1
     assert mentions(end, "1") and mentions(end, "broken.duckdb")
     assert line.startswith("values: rankings: ") and mentions(line, "2")
     assert ": run_key " in line and ", rank 0, score" in line and "exam restore" in line
-    assert ["values", "1"] in [row.split()[:2] for row in said.out.splitlines()]
+    assert ["values", "1"] in [row.split()[:2] for row in out.decode().splitlines()]
 
 
 WRONG = [
