@@ -34,20 +34,15 @@ BANK = [BREAD, SALT, YEAST]
 RATINGS = {"p1": (5, 0, 3), "p2": (1, 4, 2)}
 
 
-def graded(*ids: str) -> str:
-    """Return a graded file that names questions by id only."""
-
-    def passage(name: str, ratings: tuple[int, ...]) -> dict[str, object]:
-        rated = [{"question_id": i, "self_rating": rating} for i, rating in zip(ids, ratings, strict=True)]
-        entry = {
-            "llm": "flan", "llm_options": {}, "prompt_info": {"prompt_class": "SelfRating", "is_self_rated": True},
-            "prompt_type": "question", "correctAnswered": [], "wrongAnswered": [], "answers": [], "exam_ratio": 0.0,
-            "self_ratings": rated,
-        }  # fmt: skip
-        data = {"judgments": [], "rankings": []}
-        return {"paragraph_id": name, "text": f"text of {name}", "paragraph_data": data, "exam_grades": [entry]}
-
-    return json.dumps(["q1", [passage(*one) for one in RATINGS.items()]]) + "\n"
+def graded() -> str:
+    """Return a graded file that names the questions by id only."""
+    prompt = {"llm": "flan", "prompt_info": {"prompt_class": "SelfRating", "is_self_rated": True}}
+    passages = []
+    for name, ratings in RATINGS.items():
+        rated = [{"question_id": q.question_id, "self_rating": one} for q, one in zip(BANK, ratings, strict=True)]
+        entry = {**prompt, "prompt_type": "question", "self_ratings": rated}
+        passages.append({"paragraph_id": name, "text": f"text of {name}", "exam_grades": [entry]})
+    return json.dumps(["q1", passages]) + "\n"
 
 
 def take(project: Project, kind: str, content: str, name: str) -> Imported:
@@ -56,7 +51,7 @@ def take(project: Project, kind: str, content: str, name: str) -> Imported:
 
 def grade_by_id(project: Project) -> None:
     take(project, "queries", "q1\tbaking bread\n", "queries.tsv")
-    take(project, "graded", graded(*(q.question_id for q in BANK)), "graded.jsonl")
+    take(project, "graded", graded(), "graded.jsonl")
 
 
 by_id = filled_project(grade_by_id)
@@ -146,7 +141,7 @@ def test_grade_does_not_follow_reworded_question_of_known_text(by_id: Project) -
 
 def test_graded_file_with_texts_supplies_them(by_id: Project, tmp_path: Path) -> None:
     other = new_project(tmp_path / "other.duckdb")
-    take(other, "graded", graded(*(q.question_id for q in BANK)), "graded.jsonl")
+    take(other, "graded", graded(), "graded.jsonl")
     import_bank(other, BANK)
     own = graded_file(other)
     other.close()
