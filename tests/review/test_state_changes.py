@@ -188,7 +188,9 @@ def test_flip_names_change_and_question(own, edit, expected):
 def test_shift_and_added_and_restored_questions_are_reported(own):
     bank.save_version(own, [replace(BANK[0], active=False)], "without A", "ann")
     found = state_changes(own, THEN, NOW, "nDCG@10", "assessors")
-    assert found.shift is not None
+    apart = [compare(own, "nDCG@10", "assessors", policy=policy).correlation.spearman for policy in (THEN, NOW)]
+    assert found.shift is not None and [found.shift.before, found.shift.after] == apart
+    assert apart[0] != apart[1]
     assert [s.rank_before for s in found.systems] != [s.rank_after for s in found.systems]
     bank.save_version(own, [BANK[0], Question("q1/d", "q1", "B? ", weight=3.0)], "A again, and another B", "ann")
     grown = state_changes(own, Policy(bank_version=2), NOW, "EXAM-Cover")
