@@ -40,9 +40,9 @@ RIGHT, WRONG, OTHER = ("Hamburg",), "Bremen", "Kiel"
 ALL_RIGHT, ALL_WRONG = ("Hamburg", "Hamburg", "in Hamburg"), ("Bremen", "Bremen", "Bremen")
 
 TOLD = {
-    # r e t s = 0 1 1: another passage has the answer (A), a copy of the gold passage (B), no passage (K).
+    # r e t s = 0 1 1: another passage has the answer (A), a later version of the gold passage (B), no passage (K).
     "a": Told(GOLD, ("pa",), RIGHT, ALL_RIGHT, "Hamburg", {"pa": "A large ship left Hamburg in spring."}),
-    "b": Told(GOLD, ("pb",), RIGHT, ALL_RIGHT, "Hamburg", {"pb": GOLD.replace("thirty", "thirty")}),
+    "b": Told(GOLD, ("pb",), RIGHT, ALL_RIGHT, "Hamburg", {"pb": f"{GOLD} As of 2019 this was so."}),
     "kk": Told(GOLD, ("pk",), RIGHT, ALL_RIGHT, "Hamburg", {"pk": "Nothing is said of where it came from."}),
     # 1 0 0 1: distracted by a passage with another answer.
     "c": Told(GOLD, ("pc", "gold-c"), RIGHT, ALL_RIGHT, WRONG, {"pc": "Others say that Bremen built it."}),
@@ -119,6 +119,8 @@ def test_every_row_of_the_case_table_gets_its_case(project: Project, server: End
     assert (row.conventional.recall[0], row.conventional.precision[0]) == (pytest.approx(6 / 11), pytest.approx(3 / 11))
     assert row.reteval.mean == pytest.approx(5 / 11) and row.reteval.queries == 11
     assert evaluation.ideal is not None and evaluation.ideal.mean == pytest.approx(9 / 11)
+    (row,) = evaluate_answers(project, RetEvalChoices(ks=(2,), same_text=True)).rows
+    assert row.conventional.recall[0] == pytest.approx(7 / 11), "the later version counts as gold"
     # Draws use seeds 1 to 3 at temperature 0.5; answers from the run use temperature 0.
     assert set(script.seeds) == {(0.0, None), (0.5, 1), (0.5, 2), (0.5, 3)}
 
