@@ -161,16 +161,6 @@ def one(chance: Array, drawn: Flags, known: Flags = NOBODY) -> Batch:
     return Batch(chance, drawn, drawn & ~known, known)
 
 
-def test_one_batch_with_learnt_predictions_is_unbiased(few: None) -> None:
-    chance = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
-    mean = np.zeros(2)
-    for p, drawn in samples(chance):
-        batches, planned = [one(chance, drawn)], chance[None]
-        predicted = predict_batches(SMALL, batches, planned, np.where(drawn, Y, np.nan))
-        mean += p * estimate_sums(W, correct_gains(batches, planned, np.where(drawn, Y, np.nan), predicted)).value
-    assert mean == pytest.approx(W @ Y, abs=1e-12)
-
-
 def test_two_batches_and_their_variance_are_unbiased_if_the_second_adapts(few: None) -> None:
     first = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
     planned = planned_chances(first, [2.0, 2.0])

@@ -98,15 +98,8 @@ def test_measures_match_trec_eval_output(shared_data: Path, qrels_file: str, out
         assert judged == {q: pytest.approx(1 - expected[f"unj_{cutoff}"][q], abs=5.1e-5) for q in scores["AP"]}
 
 
-def test_system_scores_match_trec_evals_summary_and_a_reference_leaderboard(shared_data: Path) -> None:
-    folder = shared_data / "trec-eval"
-    expected = read_expected(folder / "out.test.a")
-    qrels, run = read_qrels(folder / "qrels.test"), read_run(folder / "results.test")
-    for name, per_query in evaluate(list(TREC_NAMES), qrels, run).items():
-        mean, _, n = system_score(per_query, list(qrels), "ignore")
-        assert n == 3
-        assert mean == pytest.approx(expected[TREC_NAMES[name]]["all"], abs=5.1e-5), name
-    # The reference numbers are means over all 25 queries: `random2_miss5` tells zero from ignore.
+def test_system_scores_match_a_reference_leaderboard(shared_data: Path) -> None:
+    """The reference numbers are means over all 25 queries: `random2_miss5` tells zero from ignore."""
     folder = shared_data / "dl23-llmjudge"
     reference = json.loads((folder / "reference" / "scores-ndcg10.json").read_text())
     qrels = read_qrels(folder / "qrels-nist.txt")
