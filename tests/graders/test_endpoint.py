@@ -350,18 +350,6 @@ def test_malformed_reply_fails_only_its_pair(reply: Reply) -> None:
     assert reason and reason.startswith((f"HTTP {reply.status}", "the answer cannot be used"))
 
 
-@pytest.mark.parametrize("code", [200, 400, 429])
-def test_undecodable_header_is_ignored(code: int) -> None:
-    odd = {"retry-after": "\xff\xfe", "x-ratelimit-reset": "\xff"}
-
-    def behave(seen: Seen) -> Reply:
-        return Reply(code, rate(seen, 3).content, odd) if seen.prompt == prompt(0) else rate(seen, 3)
-
-    with EndpointServer(behave) as server:
-        grades = drive(make(server, attempts=1), pairs(2), Control(concurrency=1))
-    assert grades[1].rating == 3 and grades[0].rating == (3 if code == 200 else None)
-
-
 @pytest.mark.parametrize(
     ("form", "options", "field"),
     [

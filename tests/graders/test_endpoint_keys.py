@@ -395,6 +395,7 @@ def test_only_requested_compression_is_read() -> None:
         {"content-type": "text/html; charset=undefined"},
         {"set-cookie": f"a={KEY}; Max-Age=999999"},
         {"retry-after": KEY},
+        {"retry-after": "\xff\xfe", "x-ratelimit-reset": "\xff"},
         {"x-request-id": KEY * 100},
     ],
 )

@@ -13,9 +13,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench.graders._reading.parsing import Parsed, parse_rating, parse_yes_no
-from tests.made.endpoint_calls import key
-from tests.made.endpoint_server import EndpointServer, chat
-from tests.real_models import main, reading_of
+from tests.real_models import reading_of
 
 SAME = "same"
 EXPLAINED = "a rating and its explanation; the peer rates only a bare number"
@@ -119,8 +117,6 @@ def test_only_doubtful_verdicts_of_real_models_fail(shared_data: Path, judge: st
     assert found.kinds[FAILED] == unread
 
 
-__all__ = ["key"]
-
 RECORDED = [
     json.loads(line) for line in Path(__file__).with_name("real_answers.jsonl").read_text(encoding="utf-8").splitlines()
 ]
@@ -137,20 +133,3 @@ def test_real_answers_match_both_readers() -> None:
     assert wrong <= READ_OTHERWISE
     # The parser reads no value that the readers do not see.
     assert {reading_of(agreed[name])[1] for name in wrong} <= {"failed", "defaulted"}
-
-
-def test_failed_defaulted_and_wrong_readings_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answers, readings = tmp_path / "answers.jsonl", tmp_path / "readings.jsonl"
-    with EndpointServer(lambda seen: chat("It is unclear.")) as server:
-        given = [f"{server.url}", "--name", "m", "--pairs", "2", "-o", str(answers)]
-        main(given)
-        records = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
-        rated = [one for one in records if one["case"] == "self-rating self-rating"]
-        told = [{"id": one["id"], "reading": reading} for one, reading in zip(rated, ("none", "3"), strict=True)]
-        readings.write_text("".join(json.dumps(one) + "\n" for one in told), encoding="utf-8")
-        capsys.readouterr()
-        main([*given, "--readings", str(readings)])
-    rows = {line[:30].strip(): line[30:].split() for line in capsys.readouterr().out.splitlines()}
-    assert rows["case"] == ["answers", "failed", "defaulted", "checked", "wrong"]
-    assert rows["self-rating self-rating"] == ["2", "0", "2", "2", "1"]
-    assert rows["choice"] == ["2", "2", "0", "0", "0"]
