@@ -66,13 +66,7 @@ def item(seen: Seen, **changes: object) -> Reply:
 
 def test_each_passage_becomes_a_proposal_with_seeded_choice_order(corpus: Project, model: Model) -> None:
     told: list[tuple[int, int]] = []
-    asked: list[Seen] = []
-
-    def answers(seen: Seen) -> Reply:
-        asked.append(seen)
-        return item(seen)
-
-    drafter = model(answers)
+    drafter = model(item)
     report = generate_items(
         corpus, drafter, "ann", ItemRequest(domain="DevOps"), watch=lambda _, far: told.append((far.done, far.total))
     )
@@ -90,9 +84,9 @@ def test_each_passage_becomes_a_proposal_with_seeded_choice_order(corpus: Projec
     (act,) = [one for one in list_actions(corpus).acts if one.act == "draft items"]
     for value in ("writer-1", "“Exam on DevOps”", "4 proposals", "4 passages"):
         assert value in act.said, act.said
-    schema = asked[0].body["response_format"]["json_schema"]["schema"]
+    schema = model.seen[0].body["response_format"]["json_schema"]["schema"]
     assert schema["properties"]["choices"]["minItems"] == 4
-    assert "documentation from DevOps" in asked[0].prompt
+    assert "documentation from DevOps" in model.seen[0].prompt
     # Accepted items keep their source and the raw reply.
     report = generate_items(corpus, drafter, "ann", ItemRequest(query_id="second", topic="sea", limit=1))
     bank.accept_proposals(corpus, report.keys, "bob")
@@ -123,18 +117,12 @@ def test_same_seed_gives_same_items_in_same_order(corpus: Project, model: Model)
 
 
 def test_stopped_generation_continues_with_the_rest(corpus: Project, model: Model) -> None:
-    asked: list[str] = []
-
-    def answers(seen: Seen) -> Reply:
-        asked.append(number(seen))
-        return item(seen)
-
-    drafter = model(answers)
+    drafter = model(item)
     first = generate_items(corpus, drafter, "ann", control=Control(max_calls=3))
     assert (first.asked, first.stopped, len(proposed_items(corpus))) == (3, 1, 3)
     second = generate_items(corpus, drafter, "ann")
     assert (second.asked, len(proposed_items(corpus))) == (1, 4)
-    assert sorted(asked) == ["0", "1", "2", "3"]
+    assert sorted(map(number, model.seen)) == ["0", "1", "2", "3"]
     with refusal("no-passage-left"):
         generate_items(corpus, drafter, "ann")
     rest, capped = find_jobs(corpus, "items")
@@ -177,20 +165,18 @@ def test_missing_reply_is_counted_apart_and_retried(corpus: Project, model: Mode
 
 
 def test_paper_prompt_is_sent_verbatim_with_a_fenced_passage(corpus: Project, model: Model) -> None:
-    asked: list[Seen] = []
-
     def answers(seen: Seen) -> Reply:
-        asked.append(seen)
         n = number(seen)
         return chat(f"Question: {QUESTION.format(n)}\nA) a\nB) b\nC) c\nD) d\nCorrect Answer: D")
 
     report = generate_items(corpus, model(answers), "ann", ItemRequest(domain="DevOps", prompt="exam-item", limit=1))
     assert [one.key for one in proposed_items(corpus)] == ["d"] and report.asked == 1
+    (seen,) = model.seen
     wording = built_in_prompts()["exam-item"].template.split("{documentation}")
-    assert asked[0].prompt.startswith(wording[0].replace("{task_domain}", "DevOps"))
-    assert asked[0].prompt.endswith(wording[1]) and "response_format" not in asked[0].body
-    told = fence_text(TEXTS[f"p{number(asked[0])}"], to_be=USES["generate items"].fenced_to_be)[1]
-    assert told in json.dumps(asked[0].body)
+    assert seen.prompt.startswith(wording[0].replace("{task_domain}", "DevOps"))
+    assert seen.prompt.endswith(wording[1]) and "response_format" not in seen.body
+    told = fence_text(TEXTS[f"p{number(seen)}"], to_be=USES["generate items"].fenced_to_be)[1]
+    assert told in json.dumps(seen.body)
 
 
 def test_price_is_computed_without_requests(corpus: Project, model: Model) -> None:

@@ -92,15 +92,12 @@ def test_unattended_jobs_wait_for_the_endpoint(sea: Project, model: Model, monke
 
 
 def test_each_subtopic_gets_a_request_with_the_paper_prompt(sea: Project, model: Model) -> None:
-    asked: list[str] = []
-
     def answers(seen: Seen) -> Reply:
-        asked.append(seen.prompt)
         return questions(f"What of {'rivers' if 'subtopic' in seen.prompt and 'rivers' in seen.prompt else 'vents'}?")
 
     report = suggested(sea, model(answers), "salt")
     assert report.asked == 2
-    assert all("Explore the connection between 'why is the sea salty'" in prompt for prompt in asked)
+    assert all("Explore the connection between 'why is the sea salty'" in seen.prompt for seen in model.seen)
     assert {(one.subtopic_id, one.text) for one in bank.list_proposals(sea, "salt")} == {
         ("s1", "What of rivers?"),
         ("s2", "What of vents?"),
@@ -108,15 +105,9 @@ def test_each_subtopic_gets_a_request_with_the_paper_prompt(sea: Project, model:
 
 
 def test_query_without_subtopics_gets_one_request_for_n_questions(sea: Project, model: Model) -> None:
-    asked: list[str] = []
-
-    def answers(seen: Seen) -> Reply:
-        asked.append(seen.prompt)
-        return questions("A?", "B?", "C?")
-
-    report = suggested(sea, model(answers), n=2)
-
-    assert len(asked) == 1 and "'which birds migrate at night'. Write 2 exam questions" in asked[0]
+    report = suggested(sea, model(lambda seen: questions("A?", "B?", "C?")), n=2)
+    (seen,) = model.seen
+    assert "'which birds migrate at night'. Write 2 exam questions" in seen.prompt
     assert texts(sea) == ["A?", "B?"]
     assert report.left_out == 1, "questions beyond the requested number are counted"
 
@@ -142,13 +133,7 @@ def test_project_prompt_can_be_chosen(sea: Project, model: Model) -> None:
 
 
 def test_bad_requests_are_not_sent(sea: Project, model: Model) -> None:
-    sent: list[Seen] = []
-
-    def answers(seen: Seen) -> Reply:
-        sent.append(seen)
-        return questions("A?")
-
-    drafter = model(answers)
+    drafter = model(lambda seen: questions("A?"))
     for options, said in (
         ({"n": 0}, ("limit-out-of-range", "0")),
         ({"n": 101}, ("limit-out-of-range", "101")),
@@ -159,7 +144,7 @@ def test_bad_requests_are_not_sent(sea: Project, model: Model) -> None:
             suggested(sea, drafter, **options)
     with refusal("unknown-query", "nobody"):
         suggested(sea, drafter, "nobody")
-    assert not sent
+    assert not model.seen
 
 
 # Replies
@@ -409,15 +394,10 @@ def test_wordings_ignore_case_spaces_and_end_punctuation(one: str, other: str, s
 
 
 def test_accepted_answer_key_goes_to_its_question(sea: Project, model: Model) -> None:
-    asked: list[Seen] = []
-
-    def answers(seen: Seen) -> Reply:
-        asked.append(seen)
-        return chat(" Minerals that rivers\ncarry. ")
-
-    report = draft_answer_key(sea, model(answers), "salt/1", "rivers", "ann")
-    assert PASSAGES["rivers"] in asked[0].prompt and "Where does the salt come from?" in asked[0].prompt
-    system = asked[0].body["messages"][0]["content"]
+    drafter = model(lambda seen: chat(" Minerals that rivers\ncarry. "))
+    report = draft_answer_key(sea, drafter, "salt/1", "rivers", "ann")
+    assert PASSAGES["rivers"] in model.seen[0].prompt and "Where does the salt come from?" in model.seen[0].prompt
+    system = model.seen[0].body["messages"][0]["content"]
     assert fence_text(PASSAGES["rivers"], to_be=USES["draft answer key"].fenced_to_be)[1] in system, (
         "the passage is fenced as data"
     )
@@ -427,7 +407,7 @@ def test_accepted_answer_key_goes_to_its_question(sea: Project, model: Model) ->
     (question,) = bank.list_questions(sea)
     assert (question.question_id, question.answer_key) == ("salt/1", "Minerals that rivers carry.")
     assert mentions(question.note or "", "rivers")
-    again = draft_answer_key(sea, model(answers), "salt/1", "rivers", "ann")
+    again = draft_answer_key(sea, drafter, "salt/1", "rivers", "ann")
     assert bank.find_repeats(sea, "ann", "salt")[again.keys[0]].of == "the answer key"
 
 

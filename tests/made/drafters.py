@@ -8,15 +8,28 @@ from contextlib import ExitStack
 from exam_workbench.grading import Drafter, make_drafter
 from tests.made.endpoint_server import EndpointServer, Reply, Seen
 
-Model = Callable[[Callable[[Seen], Reply]], Drafter]
+
+class Model:
+    """Starts scripted endpoints, and returns a drafter for each.
+
+    Attributes:
+        seen: the requests to all of them so far.
+    """
+
+    def __init__(self, servers: ExitStack) -> None:
+        self._servers = servers
+        self.seen: list[Seen] = []
+
+    def __call__(self, answers: Callable[[Seen], Reply]) -> Drafter:
+        def behave(seen: Seen) -> Reply:
+            self.seen.append(seen)
+            return answers(seen)
+
+        url = self._servers.enter_context(EndpointServer(behave)).url
+        return make_drafter({"model": "writer-1", "base_url": url, "attempts": 1, "timeout_s": 20})
 
 
 def start_drafters() -> Iterator[Model]:
-    """Yield a function that starts a scripted endpoint and returns its drafter, for a fixture."""
+    """Yield a model, for a fixture."""
     with ExitStack() as servers:
-
-        def started(answers: Callable[[Seen], Reply]) -> Drafter:
-            url = servers.enter_context(EndpointServer(answers)).url
-            return make_drafter({"model": "writer-1", "base_url": url, "attempts": 1, "timeout_s": 20})
-
-        yield started
+        yield Model(servers)
