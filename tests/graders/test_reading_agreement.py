@@ -7,7 +7,6 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -19,24 +18,10 @@ SAME = "same"
 EXPLAINED = "a rating and its explanation; the peer rates only a bare number"
 DEFAULT_NUMBER = "digits in a word: the paper's default of 1, the peer's 0"
 DEFAULT_WORDS = "words: the paper's default of 1, the peer's 0"
-FAILED = "failed here"
+FAILED = "failed here, and 0 by the peer"
 OTHER = "another reading"
 Answers = Iterator[tuple[str, int]]
-"""Pairs of a model's answer and its published rating or verdict."""
-
-
-@dataclass
-class Agreement:
-    """Counts of answers by kind of agreement, and the texts of answers with different readings."""
-
-    kinds: Counter[str] = field(default_factory=Counter)
-    written: dict[str, Counter[tuple[str, int | None, int]]] = field(default_factory=dict)
-
-    def add(self, kind: str, text: str, ours: int | None, theirs: int) -> None:
-        """Count one answer."""
-        self.kinds[kind] += 1
-        if kind != SAME:
-            self.written.setdefault(kind, Counter())[text, ours, theirs] += 1
+"""Pairs of a model's answer and its published rating."""
 
 
 def self_ratings(data: Path) -> Answers:
@@ -55,43 +40,29 @@ def umbrela(data: Path) -> Answers:
             yield entry["answer"], entry["self_ratings"]
 
 
-def verdicts(data: Path, judge: str) -> Answers:
-    """Yield verdicts of a model on answers to open questions, as read by the authors of the data."""
+def verdicts(data: Path, judge: str) -> list[str]:
+    """Return the verdicts that a model wrote on answers to open questions."""
     lines = (data / "openqa-eval" / f"NQ301_{judge}.tsv").read_text(encoding="utf-8").splitlines()
-    for line in lines[1:]:
-        *_, acceptable, written = line.split("\t")
-        yield written.strip('"'), int(acceptable == "Yes")
+    return [line.rpartition("\t")[2].strip('"') for line in lines[1:]]
 
 
-def compare_ratings(answers: Answers, top: int = 5) -> Agreement:
-    """Compare the rating of each answer with the published one."""
-    found = Agreement()
+def compare_ratings(answers: Answers, top: int = 5) -> Counter[str]:
+    """Count answers by the kind of agreement between their rating and the published one."""
     # Cached, because most answers repeat the same few words.
     read = functools.cache(functools.partial(parse_rating, top=top))
-    for text, theirs in answers:
-        parsed = read(text)
-        found.add(_kind(text, parsed, theirs), text, parsed.rating, theirs)
-    return found
-
-
-def compare_verdicts(answers: Answers) -> Agreement:
-    """Compare the verdict of each answer with the published one."""
-    found = Agreement()
-    for text, theirs in answers:
-        parsed = parse_yes_no(text)
-        kind = FAILED if parsed.rating is None else SAME if parsed.rating == theirs else OTHER
-        found.add(kind, text, parsed.rating, theirs)
-    return found
+    return Counter(_kind(text, read(text), theirs) for text, theirs in answers)
 
 
 def _kind(text: str, parsed: Parsed, theirs: int) -> str:
     if parsed.rating == theirs:
         return SAME
+    if theirs != 0:
+        return OTHER
     if parsed.status == "failed":
         return FAILED
-    if theirs == 0 and parsed.status == "defaulted":
+    if parsed.status == "defaulted":
         return DEFAULT_NUMBER if any(character.isdigit() for character in text) else DEFAULT_WORDS
-    return EXPLAINED if theirs == 0 and text.startswith(f"{parsed.rating}: ") else OTHER
+    return EXPLAINED if text.startswith(f"{parsed.rating}: ") else OTHER
 
 
 def _passages(file: Path) -> Iterator[dict]:
@@ -101,20 +72,16 @@ def _passages(file: Path) -> Iterator[dict]:
 
 
 def test_published_ratings_match_their_authors_readings(shared_data: Path) -> None:
-    found = compare_ratings(self_ratings(shared_data))
-    assert found.kinds == {SAME: 143_793, FAILED: 328, DEFAULT_NUMBER: 15, DEFAULT_WORDS: 232, EXPLAINED: 47}
-    for kind in (DEFAULT_NUMBER, DEFAULT_WORDS):
-        assert {(ours, theirs) for _, ours, theirs in found.written[kind]} == {(1, 0)}
-    assert {theirs for _, _, theirs in found.written[FAILED]} == {0}
-    assert all(len(text) > len("4: ") for text, _, _ in found.written[EXPLAINED])
-    assert compare_ratings(umbrela(shared_data), top=3).kinds == {SAME: 11_385}
+    assert compare_ratings(self_ratings(shared_data)) == {
+        SAME: 143_793, FAILED: 328, DEFAULT_NUMBER: 15, DEFAULT_WORDS: 232, EXPLAINED: 47,
+    }  # fmt: skip
+    assert compare_ratings(umbrela(shared_data), top=3) == {SAME: 11_385}
 
 
 @pytest.mark.parametrize(("judge", "unread"), [("gpt-4", 9), ("text-davinci-003", 0)])
 def test_only_doubtful_verdicts_of_real_models_fail(shared_data: Path, judge: str, unread: int) -> None:
-    found = compare_verdicts(verdicts(shared_data, judge))
-    assert found.kinds.total() >= 1489
-    assert found.kinds[FAILED] == unread
+    found = [parse_yes_no(text).rating for text in verdicts(shared_data, judge)]
+    assert len(found) >= 1489 and found.count(None) == unread
 
 
 RECORDED = [
