@@ -24,13 +24,8 @@ def written(
     return "\n".join([question, *lines, key])
 
 
-# The sample items of the paper's appendix (A.4), as the prompt asks a model to write them; keys A, B, A, C.
+# Two sample items of the paper's appendix (A.4), as the prompt asks a model to write them.
 SAMPLES = [
-    "Question: You are an AWS engineer responsible for monitoring the storage usage of your company's Amazon S3 "
-    "buckets. You want to track the total storage usage and number of objects in each bucket. Which of the following "
-    "metrics in CloudWatch should you use to achieve this?\n"
-    "A) BucketSizeBytes\nB) ObjectVersionBytes\nC) IncompleteMultipartUploads\nD) NumberOfObjects\n"
-    "Correct Answer: A) BucketSizeBytes",
     "Question: The Swift team announced an update to the UltraViolet and Optical Telescope calibration to correct for "
     "the loss of sensitivity over time. What is the impact of this update on observations in the three near "
     "ultraviolet (UV) filters?\n"
@@ -52,13 +47,6 @@ SAMPLES = [
     "'MailingCountry' fields to create a new field that represents the full mailing address.\n"
     "Correct Answer: A) Use the 'MailingStreet', 'MailingCity', 'MailingState', 'MailingPostcode', and "
     "'MailingCountry' fields separately in your code.",
-    "Question: What is the main reason for the establishment of a valuation allowance against the remainder of AMD's "
-    "U.S. deferred tax assets, net of U.S. deferred tax liabilities, in the fourth quarter of 2002?\n"
-    "A) To record the tax provision for the year 2002.\n"
-    "B) To provide for the utilization of net operating loss carryforwards.\n"
-    "C) To reflect the continuing substantial operating losses in the United States.\n"
-    "D) To offset the taxes due on income generated in certain foreign tax jurisdictions.\n"
-    "Correct Answer: C) To reflect the continuing substantial operating losses in the United States.",
 ]
 
 
