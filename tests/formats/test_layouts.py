@@ -223,7 +223,7 @@ class Made:
 
 CONTENTS: dict[str, Callable[[Source, Report], Any]] = {
     "runs": lambda file, report: {
-        (line.query_id, line.passage_id, line.score, line.tag) for line in read_run_lines(file, report)
+        (line.query_id, line.passage_id, line.rank, line.score, line.tag) for line in read_run_lines(file, report)
     },
     "qrels": lambda file, report: {(one.query_id, one.passage_id, one.value) for one in read_qrels(file, report)},
     "leaderboard": lambda file, report: {
@@ -280,7 +280,7 @@ def a_run(random: Random) -> Made:
         scores = sorted((round(random.uniform(1, 30), 4) for _ in range(5)), reverse=True)
         for rank, (passage, score) in enumerate(zip(random.sample(passages, 5), scores, strict=True), 1):
             rows.append([query, "Q0", passage, str(rank), f"{score:.4f}", tag])
-    truth = {(query, passage, float(score), tag) for query, _, passage, _, score, _ in rows}
+    truth = {(query, passage, float(rank), float(score), tag) for query, _, passage, rank, score, _ in rows}
     named = (["qid", "Q0", "docno", "rank", "score", "tag"], ["query-id", "iter", "doc_id", "rank", "score", "run"])
     names = random.choice((None, *named))
     text, clear = table(random, rows, names, "\t,; ")

@@ -83,18 +83,6 @@ def test_header_without_required_columns_is_refused() -> None:
     )
 
 
-def test_runs_are_read_with_header_and_from_json() -> None:
-    rows = [("q1", "d1", "1", "2.5", "bm"), ("q1", "d2", "2", "1.5", "bm")]
-    for separator in SEPARATORS:
-        text = "".join(separator.join(row) + "\n" for row in [("qid", "docno", "rank", "score", "run"), *rows])
-        report = Report()
-        lines = list(formats.read_run_lines(source(text), report))
-        assert [(line.query_id, line.passage_id, line.rank, line.score, line.tag) for line in lines] == [
-            ("q1", "d1", 1, 2.5, "bm"), ("q1", "d2", 2, 1.5, "bm"),
-        ]  # fmt: skip
-        assert not report.problems and formats.detect_kind(source(text)) == "runs" and refused("leaderboard", text)
-
-
 @pytest.mark.parametrize(("q", "d"), [("q", "d"), ("10", "700"), ("2020-", "msmarco_v2.1_doc_01_1#")])
 @pytest.mark.parametrize("indent", [None, 1])
 def test_json_maps_are_read_as_runs_or_judgments(q: str, d: str, indent: int | None) -> None:
