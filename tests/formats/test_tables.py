@@ -371,28 +371,16 @@ def test_missing_key_is_reported_with_available_keys(read: Any, row: dict[str, A
     assert all(name in refusal.value.problems[0].reason for name in names)
 
 
-def test_trec_rag_nuggets_are_weighted_by_importance() -> None:
-    nuggets = [
-        {"text": "Bees eat nectar", "importance": "vital", "assignment": "support"},
-        {"text": "Bees sleep", "importance": "Okay"},
-        {"text": "Bees fly", "importance": "failed"},
-        {"text": "Bees sing", "importance": 3},
-        {"text": "Bees hum"},
-    ]
+def test_trec_rag_nuggets_may_name_their_query_in_several_ways() -> None:
+    nuggets = [{"text": "Bees eat nectar", "importance": "Okay", "assignment": "support"}, {"text": "Bees hum"}]
     for row in ({"qid": "q"}, {"query_id": "q", "query_text": "bees"}, {"query": "bees", "topic_id": "q"}):
         file = rows_of(row | {"nuggets": nuggets}, name="some.jsonl")
         report = Report()
         bank = formats.read_bank(file, report)
-        assert [(q.kind, q.weight, q.active) for q in bank.questions] == [
-            ("nugget", 1.0, True), ("nugget", 0.5, True), ("nugget", 1.0, False), ("nugget", 3.0, True),
-            ("nugget", 1.0, True),
-        ]  # fmt: skip
+        assert [(q.kind, q.weight) for q in bank.questions] == [("nugget", 0.5), ("nugget", 1.0)]
         assert bank.queries == [Query("q", "bees" if len(row) > 1 else "")] and formats.detect_kind(file) == "graded"
-        # Three importances in words and the ignored assignment are noted.
-        assert noted(report) == 4
-    report = Report()
-    formats.read_bank(rows_of({"qid": "q", "nuggets": [{"text": "x", "importance": "grand"}]}), report)
-    assert report.count == 1
+        # The importance in words and the ignored assignment are noted.
+        assert noted(report) == 2
 
 
 def test_single_object_is_not_detected_as_query_map() -> None:
