@@ -28,7 +28,7 @@ from exam_workbench.exams import (
 )
 from exam_workbench.exams._exam_items import list_tasks
 from exam_workbench.exams._examinee_setup import PROMPTS, letter_choices, prompt_values
-from exam_workbench.graders import Access, Control, address_origin, fill_prompt, use_access
+from exam_workbench.graders import Access, address_origin, fill_prompt, use_access
 from exam_workbench.graders._local.loading import load_model
 from exam_workbench.records import answers_of, find_students, list_actions
 from exam_workbench.store import Project
@@ -122,23 +122,6 @@ def test_capped_job_continues_with_the_rest_later(project: Project, server: Endp
     assert [progress.done for progress in done.values()] == [0, 6]
     with refusal("no-price", "m"):
         sit_exam(project, ExamRequest(max_cost=1.0), "ann")
-
-
-def test_cancelled_job_continues_with_missing_answers(project: Project) -> None:
-    put_exam(project, 6)
-    control = Control()
-
-    def behave(seen: Seen) -> Reply:
-        control.cancel()
-        return letter(seen, "C")
-
-    with EndpointServer(behave) as server:
-        add_student(project, at(server), "ann")
-        first = sit_exam(project, ExamRequest(concurrency=1), "ann", control=control)["remote"]
-        assert first.state == "cancelled" and 1 <= first.graded < 6
-        again = sit_exam(project, ExamRequest(concurrency=1), "ann")["remote"]
-    assert again.state == "done" and again.graded == 6 - first.graded
-    assert project.value("SELECT count(*) FROM answers") == 6
 
 
 def test_background_job_pauses_resumes_and_ends(project: Project) -> None:
