@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
 
 import pytest
@@ -24,7 +23,7 @@ from exam_workbench.jobs import JobScope, find_jobs
 from exam_workbench.store import Project
 from tests.answers.made import Script, Told, collection
 from tests.made.endpoint_calls import until
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, status
+from tests.made.endpoint_server import EndpointServer, status
 from tests.made.exams import put_exam, sittings
 from tests.made.refusals import mentions
 
@@ -36,25 +35,6 @@ TOLD = {name: Told("It opened in 1894.", (f"gold-{name}",), ("1894",), DRAWS, "1
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exam_workbench.graders._endpoint.retry.FIRST_PAUSE", 0.01)
-
-
-class Away(Script):
-    """Unavailable for six calls, starting with the third."""
-
-    def __init__(self) -> None:
-        super().__init__(TOLD)
-        self.numbers = count()
-
-    def __call__(self, seen: Seen) -> Reply:
-        if 2 <= next(self.numbers) < 8:
-            return status(503)
-        return super().__call__(seen)
-
-
-@pytest.fixture
-def server() -> Iterator[EndpointServer]:
-    with EndpointServer(Away()) as running:
-        yield running
 
 
 def settings(server: EndpointServer, model: str = "m") -> dict[str, object]:
@@ -76,12 +56,15 @@ def test_abandoned_endpoint_is_not_awaited_by_the_next_examinee(project: Project
     assert [(name, failed) for name, _, failed in sittings(project)] == [("chance", 0), ("first", 0)]
 
 
-def test_answers_and_comparisons_wait_for_the_endpoint(project: Project, server: EndpointServer) -> None:
+def test_answers_and_comparisons_wait_for_the_endpoint(project: Project) -> None:
     collection(project, TOLD, {"one": {name: [f"gold-{name}"] for name in NAMES}})
+    numbers, script = count(), Script(TOLD)
     said: list[str] = []
-    ready = make_generator(project, GeneratorPlan(settings(server)))
-    wanted = WantedAnswers(ks=(1,), draws=2)
-    done = generate_answers(project, ready, wanted, "ann", JobScope(concurrency=1), control=Control(report=said.append))
+    # Unavailable for six calls, starting with the third.
+    with EndpointServer(lambda seen: status(503) if 2 <= next(numbers) < 8 else script(seen)) as server:
+        ready = make_generator(project, GeneratorPlan(settings(server)))
+        wanted, control = WantedAnswers(ks=(1,), draws=2), Control(report=said.append)
+        done = generate_answers(project, ready, wanted, "ann", JobScope(concurrency=1), control=control)
     assert (done.state, done.graded, done.failed) == ("done", 6, 0)
     assert ANSWERS_AGAIN in said
     with EndpointServer() as gone:
