@@ -9,7 +9,7 @@ import pytest
 from exam_workbench.answers._answer_checks import JUDGES, accepts_score, answer_judge, judge_scores
 from exam_workbench.graders import load_encoder, model_folder
 from exam_workbench.measures.answers import against_people
-from tests.made.openqa_answers import PUBLISHED, answered
+from tests.made.openqa_answers import answered
 from tests.made.refusals import refusal
 
 ASKED = [name for name, judge in JUDGES.items() if judge.needs == "model"]
@@ -48,14 +48,12 @@ def test_token_vectors_exclude_special_tokens() -> None:
     assert (one**2).sum(axis=1) == pytest.approx(1, abs=1e-5)
 
 
-def test_agreement_on_real_answers_matches_the_documentation(shared_data: Path) -> None:
+def test_agreement_on_real_answers_matches_the_benchmark(shared_data: Path) -> None:
+    documented = {"em": 0.469, "f1": 0.542, "contains": 0.551}
     rows = answered(shared_data / "openqa-eval")
     people = [row.people for row in rows]
     assert len(rows) == 3548 and len({row.question for row in rows}) == 301 and len({row.system for row in rows}) == 12
     pairs = [(row.answer, row.gold) for row in rows]
-    said = {name: [accepts_score(name, one) for one in judge_scores(name, pairs)] for name in ("em", "f1", "contains")}
-    said |= {name: [row.published[name] for row in rows] for name in PUBLISHED}
+    said = {name: [accepts_score(name, one) for one in judge_scores(name, pairs)] for name in documented}
     kappas = {name: against_people(verdicts, people, samples=1).kappa.value for name, verdicts in said.items()}
-    assert {name: round(value or 0, 3) for name, value in kappas.items()} == {
-        "em": 0.469, "f1": 0.542, "contains": 0.551, "BEM": 0.635, "text-davinci-003": 0.676, "gpt-4": 0.671,
-    }  # fmt: skip
+    assert kappas == {name: pytest.approx(kappa, abs=5e-4) for name, kappa in documented.items()}
