@@ -198,29 +198,6 @@ def test_planned_batches_are_as_precise_as_one_combined_batch() -> None:
     assert square == pytest.approx(W**2 @ (Y**2 * (1 / total - 1)), rel=1e-9)
 
 
-def test_fully_judged_scores_equal_rankings_and_known_judgments_are_exact() -> None:
-    everyone = ~NOBODY
-    batch = one(np.ones(5), everyone)
-    found = correct_gains([batch], np.ones((1, 5)), Y, np.full((1, 5), 9.0))
-    told = estimate_sums(W, found)
-    assert told.value == pytest.approx(W @ Y)
-    assert told.width.tolist() == [0.0, 0.0]
-    pairs = compare_all_systems(W, found)
-    assert (pairs.p.tolist(), group_alike(told.value, pairs)) == ([0.0], [])
-    found = correct_gains([one(np.full(5, 0.5), NOBODY)], np.full((1, 5), 0.5), np.full(5, np.nan), np.ones((1, 5)))
-    pairs = compare_all_systems(W[[0, 0, 1]], found)
-    assert np.isnan(pairs.difference.low).tolist() == [False, True, True]
-    assert pairs.p.tolist() == [1.0, 1.0, 1.0]
-    known = np.array([True, False, False, False, True])
-    drawn = np.array([False, True, False, False, False])
-    chance = np.array([0.0, 0.5, 0.5, 0.5, 0.0])
-    batches = [one(chance, drawn, known)]
-    planned = planned_chances(chance, [1.5], known=known)
-    found = correct_gains(batches, planned, np.where(known | drawn, Y, np.nan), np.zeros((1, 5)))
-    assert found.gains.tolist() == [3.0, 0.0, 0.0, 0.0, 0.0]
-    assert (found.judged, found.missed) == (1, 0)
-
-
 def test_system_without_judged_passages_has_unknown_interval() -> None:
     w = np.array(
         [[0.5, 0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 0.5, 0.5], [0.0, 0.0, 0.0, 0.0, 1.0]]
@@ -321,6 +298,7 @@ def test_groups_are_maximal_and_a_single_system_has_none() -> None:
     pairs = compare_all_systems(W[:1], found)
     assert len(pairs.p) == 0
     assert group_alike(estimate_sums(W[:1], found).value, pairs) == []
+    assert compare_all_systems(W[[0, 0]], found).p.tolist() == [1.0], "identical systems"
 
 
 def test_contradictory_samples_are_refused() -> None:
