@@ -7,7 +7,6 @@ import importlib.util
 import re
 import shlex
 import tomllib
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -24,6 +23,7 @@ from exam_workbench.operations.export import EXPORTS
 from exam_workbench.server._api import make_api
 from exam_workbench.store import ACTS
 from pages.parts.shared import screens
+from tests.test_hints import unknown_in
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - {*ROOT.glob("docs/build/**/*.md")})
@@ -113,24 +113,6 @@ def calls_in(page: str) -> list[list[str]]:
     codes = (block or span for block, span in CODE.findall(page))
     calls = (call for code in codes for call in CALL.findall(code.replace("\\\n", " ")))
     return [shlex.split(call.replace("'s ", " ")) for call in calls]
-
-
-def unknown_in(words: Sequence[str]) -> str | None:
-    """Return the first unknown command or option of a call; None if all exist."""
-    command: click.Command = cli
-    context = click.Context(cli, info_name="exam")
-    rest = list(words)
-    while isinstance(command, click.Group) and rest and re.fullmatch("[a-z-]+", rest[0]) and rest[0][0] != "-":
-        try:
-            name, found, rest = command.resolve_command(context, rest)
-        except click.UsageError:
-            return rest[0]
-        command, context = found, click.Context(found, info_name=name, parent=context)
-    known = {
-        option for parameter in command.get_params(context) for option in parameter.opts + parameter.secondary_opts
-    }
-    options = [word.split("=")[0] for word in rest if re.match("--?[a-z]", word)]
-    return next((option for option in options if option not in known), None)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -41,36 +41,37 @@ def texts(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def commands(path: Path) -> Iterator[tuple[str, click.Command, str]]:
-    """Yield the commands that a file names: as written, the command, and its arguments."""
-    for text in texts(path):
-        line = " ".join(text.split())
-        for found in NAMED.finditer(line):
-            if OF_PEOPLE.search(line[: found.start()].rstrip()):
-                continue
-            words, rest = found[1].split(), found[2]
-            command: click.Command = cli
-            while words and isinstance(command, click.Group):
-                try:
-                    _, inner, words = command.resolve_command(click.Context(command), words)
-                except click.UsageError:
-                    break
-                command = inner or command
-            if command is cli and words[0] in PROSE:
-                continue
-            yield found[0], command, f"{' '.join(words)} {rest}".strip()
+def unknown_in(words: Sequence[str]) -> str | None:
+    """Return the first unknown command or option of a call; None if all exist."""
+    command: click.Command = cli
+    context = click.Context(cli, info_name="exam")
+    rest = list(words)
+    while isinstance(command, click.Group) and rest and re.fullmatch("[a-z-]+", rest[0]) and rest[0][0] != "-":
+        try:
+            name, found, rest = command.resolve_command(context, rest)
+        except click.UsageError:
+            return rest[0]
+        command, context = found, click.Context(found, info_name=name, parent=context)
+    known = {
+        option for parameter in command.get_params(context) for option in parameter.opts + parameter.secondary_opts
+    }
+    options = [word.split("=")[0] for word in rest if re.match("--?[a-z]", word)]
+    return next((option for option in options if option not in known), None)
 
 
 def wrong(path: Path) -> list[str]:
     """Return the unknown commands and options that a file names."""
     found = []
-    for said, command, rest in commands(path):
-        if command is cli:
-            found.append(f"'{said}' is no command")
-        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-        unknown = [option for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", rest) if option not in known]
-        if unknown and not isinstance(command, click.Group):
-            found.append(f"'{said}' has no option {unknown}")
+    for text in texts(path):
+        line = " ".join(text.split())
+        for named in NAMED.finditer(line):
+            words = f"{named[1]} {named[2]}".split()
+            unknown = unknown_in(words)
+            if unknown is None or unknown in PROSE or OF_PEOPLE.search(line[: named.start()].rstrip()):
+                continue
+            # Words after a group of commands may be prose.
+            if unknown == words[0] or unknown.startswith("--"):
+                found.append(f"'{named[0]}' has no {unknown}")
     return found
 
 
@@ -84,6 +85,6 @@ def test_check_finds_unknown_commands_and_options(tmp_path: Path) -> None:
         "Run exam imprt runs FILE\nRun exam meta-evaluation --agianst NIST\nRun exam meta-evaluation --against NIST\n"
     )
     assert wrong(page) == [
-        "'exam imprt runs FILE' is no command",
-        "'exam meta-evaluation --agianst NIST' has no option ['--agianst']",
+        "'exam imprt runs FILE' has no imprt",
+        "'exam meta-evaluation --agianst NIST' has no --agianst",
     ]
