@@ -6,7 +6,6 @@ import asyncio
 import fcntl
 import gc
 import itertools
-import logging
 import os
 import sys
 from collections import Counter
@@ -107,16 +106,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_finish() -> None:
-    """Freeze the loaded objects, so that garbage collection skips them.
-
-    Streamlit's seventy loggers pass their records up, so that the log capture need not attach to
-    each of them.
-    """
+    """Freeze the loaded objects, so that garbage collection skips them."""
     gc.collect()
     gc.freeze()
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] == "streamlit":
-            logging.getLogger(name).propagate = True
 
 
 @pytest.hookimpl(wrapper=True)
