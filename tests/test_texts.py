@@ -10,11 +10,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 
-import click
-
-from exam_workbench.cli import cli
+from tests.made.shell import every_command
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXTS = Path(__file__).with_name("texts.txt")
@@ -143,17 +142,6 @@ def template(text: ast.expr) -> str:
     return "{}"
 
 
-def summaries(command: click.Command, path: str = "exam") -> Iterator[tuple[str, str]]:
-    """Yield a command and its subcommands, each with the first paragraph of its help."""
-    yield path, (command.help or "").strip().split("\n\n")[0].replace("\n", " ")
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in sorted(command.list_commands(context)):
-            inner = command.get_command(context, name)
-            assert inner is not None
-            yield from summaries(inner, f"{path} {name}")
-
-
 def texts() -> str:
     """Return the content of the snapshot file."""
     found: dict[str, set[str]] = defaultdict(set)
@@ -161,7 +149,11 @@ def texts() -> str:
         for name in codes(code):
             found[name].add(" | ".join(map(template, words)))
     errors = [line for name in sorted(found) for line in (name, *(f"  {text}" for text in sorted(found[name])))]
-    commands = [line for path, said in summaries(cli) for line in (path, f"  {said}")]
+    commands = []
+    for words, command in sorted(every_command(), key=itemgetter(0)):
+        # The first paragraph of its help.
+        summary = (command.help or "").strip().split("\n\n")[0].replace("\n", " ")
+        commands += [f"exam {words}".strip(), f"  {summary}"]
     return "\n".join(["# Errors", *errors, "", "# Commands", *commands, ""])
 
 

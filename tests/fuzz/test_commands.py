@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 from hypothesis import given, strategies as st
 from hypothesis.strategies import DrawFn
 
-from exam_workbench.cli import cli
 from exam_workbench.operations import find_operation
 from exam_workbench.store import open_project
 from tests.fuzz.checks import Bench, fuzzed, in_time, one_line
 from tests.fuzz.strategies import FORMS, LONE, File, files, texts
-from tests.made.shell import run_words
+from tests.made.shell import every_command, run_words
 
 LEFT_OUT = {
     "serve", "demo", "grade", "sit", "examinees retrieve", "generate", "items generate", "items check", "items accept",
@@ -46,18 +44,11 @@ SIZES = ("0", "1", "2", "5", "-1", str(2**31), str(2**63), "9" * 40, "nan", "inf
 HOSTILE = (texts() | st.just(LONE)).map(lambda text: text.replace("\0", "").replace("/", "_")[:50_000])
 
 
-def _commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from _commands(command, (*words, name))
-        elif (path := " ".join((*words, name))) not in LEFT_OUT:
-            yield path, command
-
-
-COMMANDS = dict(_commands(cli))
+COMMANDS = {
+    words: command
+    for words, command in every_command()
+    if not isinstance(command, click.Group) and words not in LEFT_OUT
+}
 
 
 @st.composite

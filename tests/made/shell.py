@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import click
 import pytest
 
 from exam_workbench import cli
@@ -65,6 +66,17 @@ def run_words(words: Sequence[str]) -> tuple[int, bytes, str]:
     out.flush()
     err.flush()
     return code, out.detach().getvalue(), err.detach().getvalue().decode()
+
+
+def every_command(command: click.Command = cli.cli, words: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield each command and each group of commands, after its words."""
+    yield words, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
+            yield from every_command(child, f"{words} {name}".strip())
 
 
 def exam_on(project: Project, *words: str) -> Any:

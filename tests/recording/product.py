@@ -24,6 +24,7 @@ from exam_workbench import cli, server
 from exam_workbench.operations import every_operation, opening
 from exam_workbench.store import find_door, open_project
 from exam_workbench.store._engine import CONFIG
+from tests.made.shell import every_command
 
 # Sums of floating-point numbers depend on how the threads divide the rows.
 CONFIG["threads"] = 1
@@ -51,25 +52,14 @@ def load() -> list[Any]:
 
 @functools.cache
 def commands() -> dict[str, click.Command]:
-    return dict(_below(cli.cli, ""))
+    """Return the commands that can be run, by their words."""
+    every = every_command()
+    return {words: one for words, one in every if not isinstance(one, click.Group) or one.invoke_without_command}
 
 
 def reading() -> set[str]:
     """Return the words of the commands that only read, at least with some options."""
     return {one.name for one in every_operation() if one.may_read}
-
-
-def _below(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
-    if not isinstance(command, click.Group):
-        yield words, command
-        return
-    if command.invoke_without_command:
-        yield words, command
-    context = click.Context(command)
-    for name in command.list_commands(context):
-        child = command.get_command(context, name)
-        if child is not None:
-            yield from _below(child, f"{words} {name}".strip())
 
 
 def run(words: Sequence[str], project: Path) -> tuple[int, str, str]:
