@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -244,6 +245,7 @@ def fill(
     ratings: Mapping[tuple[str, str], int | None],
     runs: Mapping[str, Mapping[str, list[str]]],
     spec: GraderSpec = SPEC,
+    texts: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Add queries, passages, runs, questions and grades to a project.
 
@@ -251,9 +253,10 @@ def fill(
         questions: the bank; its queries are created.
         ratings: rating by (question text, passage id); None for a failed pair.
         runs: passage ids, best first, by query id by run.
+        texts: of queries and passages by id; the others have simple ones.
     """
-    what = repr((questions, list(ratings.items()), runs, spec))
-    done_once(project, what, lambda: _fill(project, questions, ratings, runs, spec))
+    what = repr((questions, list(ratings.items()), runs, spec, dict(texts)))
+    done_once(project, what, lambda: _fill(project, questions, ratings, runs, spec, texts))
 
 
 def _fill(
@@ -262,6 +265,7 @@ def _fill(
     ratings: Mapping[tuple[str, str], int | None],
     runs: Mapping[str, Mapping[str, list[str]]],
     spec: GraderSpec,
+    texts: Mapping[str, str],
 ) -> None:
     query_ids = list(dict.fromkeys([q.query_id for q in questions] + [q for run in runs.values() for q in run]))
     passage_ids = list(
@@ -278,8 +282,8 @@ def _fill(
         for run, by_query in runs.items()
     }
     with project.transaction() as cursor:
-        records.add_queries(cursor, [Query(q, f"query {q}") for q in query_ids], replace=True)
-        records.add_passages(cursor, [Passage(p, f"text of {p}") for p in passage_ids])
+        records.add_queries(cursor, [Query(q, texts.get(q, f"query {q}")) for q in query_ids], replace=True)
+        records.add_passages(cursor, [Passage(p, texts.get(p, f"text of {p}")) for p in passage_ids])
         records.write_runs(cursor, rankings, [(run, run, "test.run") for run in runs])
         records.refresh_pool(cursor)
     bank.save_version(project, questions, "made for a test", "tester")

@@ -10,22 +10,17 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from exam_workbench import bank
 from exam_workbench.exchange import exporting
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import Policy, add_override, leaderboard, withdraw_by_key
-from exam_workbench.records import add_passages, add_queries, refresh_pool, write_runs
 from exam_workbench.review import Judgments, Labels, case_of, list_disagreements, settle_by_dispute, side_agreement
 from exam_workbench.store import Project, open_project
-from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
+from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made.browser import Server, button, follow, go_to, heading, note, ready, visit
-from tests.made.projects import grade, judge, new_project
+from tests.made.projects import fill, grade, judge, new_project
 
 pytestmark = pytest.mark.browser
-
-Rankings = dict[str, dict[str, list[str]]]
-"""Passage ids, best first, by run and query id."""
 
 QUERIES = {"tea": "effects of green tea", "bees": "why bees are dying"}
 PASSAGES = {
@@ -47,9 +42,9 @@ BANK = [
     Question("bees/2", "bees", "How does the varroa mite weaken bee colonies?"),
     Question("bees/3", "bees", VAGUE),
 ]
-RUNS: Rankings = {
-    "careful": {"tea": ["tea-1", "tea-2", "tea-3"], "bees": ["bees-2", "bees-1", "bees-4"]},
+RUNS = {
     "dancing": {"tea": ["tea-2", "tea-1", "tea-3"], "bees": ["bees-3", "bees-2", "bees-1", "bees-4"]},
+    "careful": {"tea": ["tea-1", "tea-2", "tea-3"], "bees": ["bees-2", "bees-1", "bees-4"]},
     "careless": {"tea": ["tea-3", "tea-1"], "bees": ["bees-4", "bees-3"]},
 }
 JUDGED = {"tea-1": 2, "tea-2": 1, "tea-3": 0, "bees-1": 1, "bees-2": 2, "bees-3": 0, "bees-4": 0}
@@ -60,26 +55,10 @@ FORMULA = "=cmd|'/C calc'!A0"
 FORMULA_ID = "=cmd|'/C'!A1"
 
 
-def fill(
-    project: Project, queries: dict[str, str], passages: dict[str, str], questions: list[Question], runs: Rankings
-) -> None:
-    """Put texts, runs and questions into a project."""
-    rankings = {
-        run: [Ranked(q, p, rank, 100.0 - rank) for q, found in by_query.items() for rank, p in enumerate(found, 1)]
-        for run, by_query in runs.items()
-    }
-    with project.transaction() as cursor:
-        add_queries(cursor, [Query(*query) for query in queries.items()], replace=True)
-        add_passages(cursor, [Passage(*passage) for passage in passages.items()])
-        write_runs(cursor, rankings, [(run, run, f"{run}.run") for run in runs])
-        refresh_pool(cursor)
-    bank.save_version(project, questions, "the first bank", "maker")
-
-
 def graded(path: Path) -> Path:
     """Make a graded project in which label and judgment disagree on one passage."""
     project = new_project(path)
-    fill(project, QUERIES, PASSAGES, BANK, RUNS)
+    fill(project, BANK, {}, RUNS, texts=QUERIES | PASSAGES)
     judge(project, {(passage.split("-")[0], passage): value for passage, value in JUDGED.items()})
     assert run_job(project, make_grader("embedding", {}), Request(), "maker").state == "done"
     project.close()
@@ -282,7 +261,8 @@ def hostile(projects: Path) -> str:
     project = new_project(projects / "hostile.duckdb")
     texts = {passage: text for passage, (text, _) in HOSTILE.items()}
     asked = [Question("q/1", "q", f"<b class=hacked>What</b> is **it**? {FORMULA}"), Question("q/2", "q", FORMULA)]
-    fill(project, {"q": FORMULA}, texts, asked, {FORMULA_ID: {"q": list(texts)}, "other": {"q": list(texts)[::-1]}})
+    runs = {FORMULA_ID: {"q": list(texts)}, "other": {"q": list(texts)[::-1]}}
+    fill(project, asked, {}, runs, texts={"q": FORMULA} | texts)
     judge(project, {("q", passage): 0 for passage in texts})
     grades = {
         (question.text, passage): Grade(5 - 4 * at, answer=" ".join(text.split(" ")[:3]))
