@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,7 +19,7 @@ from streamlit.web.server.starlette.starlette_app_utils import create_signed_val
 
 from exam_workbench.records import set_member
 from exam_workbench.types import Question
-from tests.made.browser import button, field, go_to, heading, note, ready, serving, visit
+from tests.made.browser import button, field, note, serving, visit
 from tests.made.openid_provider import CLIENT, SECRET, OpenIdProvider
 from tests.made.projects import fill, new_project
 from tests.made.viewer_ways import FOR_VIEWERS, WAYS, Scene
@@ -461,31 +460,3 @@ def test_screen_shows_changes_by_others_after_typing_ends(
     button(page, "log out").click()
     # Two parts of the screen may show this note.
     expect(note(page, "error not-logged-in").first).to_be_visible()
-
-
-@pytest.mark.browser
-def test_login_and_logout_in_a_browser(app: Served, tab_of: Callable[[str], Page]) -> None:
-    page = tab_of("")
-    app.provider.behave(email="olga@x.org")
-    visit(page, f"{app.address}/question_bank")
-    button(page, "log in None").click()
-    expect(note(page, "signed-in", "olga organizer")).to_be_visible()
-    page.locator("input[type=file]").first.set_input_files({"name": "n.txt", "mimeType": "", "buffer": b"Notes of us"})
-    expect(note(page, "which-files")).to_be_visible()
-    go_to(page, "activity")
-    with page.expect_download() as download:
-        button(page, "activity csv").click()
-    assert download.value.path().stat().st_size
-    assert page.evaluate("document.cookie").find(COOKIE) == -1
-    page.locator(".st-key-menu a[href*=question_bank]").click()
-    expect(heading(page, "question_bank")).to_be_visible()
-    ready(page)
-    # The screen may show the note before the browser has visited the page that deletes its cookies.
-    with page.expect_navigation():
-        button(page, "log out").click()
-    expect(note(page, "error not-logged-in")).to_be_visible()
-    assert not [one for one in page.context.cookies() if one["name"].startswith(COOKIE)]
-    app.provider.denies = True
-    button(page, "log in None").click()
-    expect(page).to_have_url(re.compile("login=refused"))
-    expect(note(page, "error not-logged-in")).to_be_visible()
