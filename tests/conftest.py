@@ -1,7 +1,5 @@
 """Fixtures that several test files share, and the summary of skipped tests."""
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import gc

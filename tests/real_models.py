@@ -4,8 +4,6 @@
 file. `python -m tests.real_models --help` has the options.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import functools

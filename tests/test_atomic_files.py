@@ -1,7 +1,5 @@
 """Atomic and private file writes, and removal of the leftovers of killed processes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """Benches at their smallest size, and the generated project that they measure."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Leaderboard summaries and readiness: graded pairs, open disagreements, audit, bank version."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The commit hook, which refuses subjects that break the rules of CONTRIBUTING.md."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

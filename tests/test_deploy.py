@@ -1,7 +1,5 @@
 """Deployment files that agree with the documentation and the app: compose files, image, proxy and workflows."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

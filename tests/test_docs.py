@@ -1,7 +1,5 @@
 """Documentation that matches the code: generated tables, commands, dependencies, links."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import re

@@ -1,7 +1,5 @@
 """The Python interface: `import exam_workbench as ew`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

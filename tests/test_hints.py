@@ -1,7 +1,5 @@
 """Commands named in messages, hints, screens and documentation: each exists with its options."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Sequence

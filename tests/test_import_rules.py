@@ -1,7 +1,5 @@
 """Rules on imports that import-linter cannot check, because pages are scripts and not a package."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib

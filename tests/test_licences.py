@@ -1,7 +1,5 @@
 """Licences of installed packages: the program may use and distribute them."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from importlib.metadata import Distribution, PackageNotFoundError, distribution

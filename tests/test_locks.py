@@ -1,7 +1,5 @@
 """Lock files: every package at one version, with the hashes of its files."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from importlib.metadata import version

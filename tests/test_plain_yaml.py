@@ -1,7 +1,5 @@
 """YAML readers, which refuse alias bombs, deep nesting, classes and endless numbers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Recordings of reading commands: complete, reproducible and comparable."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Screen tests find elements by key and compare codes, names and numbers, not words."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Sentence splitting: boundaries as readers see them, and no lost characters."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

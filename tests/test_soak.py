@@ -1,7 +1,5 @@
 """A short soak test: two people work in the demo project, with a fixed seed. `make soak` runs long ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 

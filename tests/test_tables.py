@@ -1,7 +1,5 @@
 """Escapes in cells of CSV files, tables and terminals: text keeps its order and is restored exactly."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """Allowed characters of texts, names and ids, and messages of one bounded line."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

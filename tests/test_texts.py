@@ -3,8 +3,6 @@
 `python -m tests.test_texts` rewrites the file. Review its changes before you commit.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Tutorials and guides, whose code blocks run in order as written."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

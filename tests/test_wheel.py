@@ -3,8 +3,6 @@
 `make release-check` installs it and its dependencies except torch from the package index, for several Pythons.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

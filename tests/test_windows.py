@@ -1,7 +1,5 @@
 """Differences of Windows that any system can test: file names, errors and functions."""
 
-from __future__ import annotations
-
 import ast
 import io
 import os

@@ -1,7 +1,5 @@
 """Exported figures: file formats, content and agreement with the leaderboards."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shares the `exam` fixture of `test_cli` with all tests of commands."""
 
-from __future__ import annotations
-
 from tests.cli.test_cli import exam
 
 __all__ = ["exam"]

@@ -1,7 +1,5 @@
 """The command line: output, exit codes, one line per error, and the printer."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import functools

@@ -1,7 +1,5 @@
 """Commands for exams, item response and generated answers."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

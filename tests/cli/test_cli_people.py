@@ -1,7 +1,5 @@
 """Commands for people and their work: roles, overrides, judgments, drafts and audits."""
 
-from __future__ import annotations
-
 import zipfile
 from dataclasses import replace
 from pathlib import Path

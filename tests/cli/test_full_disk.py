@@ -1,7 +1,5 @@
 """Full disks: every writing command reports the problem, keeps existing files and leaves no partial ones."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Concurrent access: readers share a project, and commands wait for a writer and then name it."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import sys

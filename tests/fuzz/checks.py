@@ -1,7 +1,5 @@
 """The project of the property tests, and the conditions that hold after every input."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

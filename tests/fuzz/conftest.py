@@ -1,7 +1,5 @@
 """The project of the property tests, made once per process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

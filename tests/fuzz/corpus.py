@@ -1,7 +1,5 @@
 """Files that once failed a property or a reader, named by their fault. Add every new one."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Round trips: accepted content is written, read again, and equal."""
 
-from __future__ import annotations
-
 import io
 import unicodedata
 from collections import Counter

@@ -1,7 +1,5 @@
 """Hypothesis strategies: hostile texts, and files of every form, valid or spoilt."""
 
-from __future__ import annotations
-
 import copy
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Tests that the conditions detect planted faults."""
 
-from __future__ import annotations
-
 import pytest
 
 from exam_workbench.errors import InputError

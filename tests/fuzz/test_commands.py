@@ -1,7 +1,5 @@
 """Shell commands with hostile options: exit code 0, 1 or 2, a one-line error, and no traceback."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import defaultdict

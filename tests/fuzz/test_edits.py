@@ -1,7 +1,5 @@
 """Hostile texts and numbers on screens and in scripts: edits, overrides, judgments, measures and scoring settings."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

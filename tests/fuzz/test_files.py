@@ -1,7 +1,5 @@
 """Hostile files: refused completely and by name, or imported, exported and imported again."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

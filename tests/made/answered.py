@@ -2,8 +2,6 @@
 people's answer checks.
 """
 
-from __future__ import annotations
-
 import json
 
 from exam_workbench.exchange import Options, import_files

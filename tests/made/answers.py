@@ -1,7 +1,5 @@
 """Simulated answers of examinees to items, with the true parameters behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A small collection for tests of audits: four systems, six queries, grades with errors, and true judgments."""
 
-from __future__ import annotations
-
 import random
 from datetime import timedelta
 from typing import Any

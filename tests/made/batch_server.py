@@ -4,8 +4,6 @@ Each request for a batch moves it one state further: validating, in_progress, fi
 A `Plan` describes faults in advance; batches use the plans in the order of their creation.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

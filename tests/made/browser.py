@@ -1,7 +1,5 @@
 """Fixtures that start the app and drive it in a headless Chromium."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -1,7 +1,5 @@
 """A check of every cached result in the tests: it reads no table that it does not declare."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A made-up collection in the format of TREC CAR Y3: two pages, their sections, runs and grades by section."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterable, Mapping

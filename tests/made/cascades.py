@@ -1,7 +1,5 @@
 """A project with a cascade from an earlier version: two graders, a plan with its passages, and its activity."""
 
-from __future__ import annotations
-
 import json
 
 from exam_workbench.store import Project, log_action

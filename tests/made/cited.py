@@ -1,7 +1,5 @@
 """Responses with right and wrong citations, and an endpoint that rates their support correctly."""
 
-from __future__ import annotations
-
 import json
 import re
 

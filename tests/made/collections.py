@@ -1,7 +1,5 @@
 """Real test collections as projects: imported once per test run, then read-only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

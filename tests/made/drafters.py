@@ -1,7 +1,5 @@
 """Drafters that ask scripted endpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """Calls to an endpoint in tests: pairs of questions and passages, and a back end that sends them."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

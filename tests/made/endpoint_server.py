@@ -10,8 +10,6 @@ As a separate process, which survives a kill of its client:
     python -m tests.made.endpoint_server --port-file F [--latency 0.2]
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import gzip

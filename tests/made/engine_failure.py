@@ -1,7 +1,5 @@
 """Real failures of DuckDB: an aborted checkpoint invalidates the database."""
 
-from __future__ import annotations
-
 import duckdb
 import pytest
 

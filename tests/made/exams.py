@@ -1,7 +1,5 @@
 """A small exam for tests: items with choices, keys, topics and source passages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from exam_workbench import bank

@@ -5,8 +5,6 @@
 derived results are valid numbers.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -1,7 +1,5 @@
 """Parquet columns of unusual types: nested, decimal, zoned times, dictionaries, extensions, invalid texts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Files that all processes of a test run share: made by the first test that needs them."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable

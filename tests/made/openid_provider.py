@@ -9,8 +9,6 @@ In a test:
 It uses the code flow (OpenID Connect Core 1.0, section 3.1) with PKCE (RFC 7636).
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Checked answers of twelve systems to 301 questions of NQ-open (OpenQA-eval, Kamalloo et al. 2023)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

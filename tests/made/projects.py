@@ -1,7 +1,5 @@
 """A small collection with grades for tests, and a reference implementation of its scores."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import io

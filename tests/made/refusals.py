@@ -1,7 +1,5 @@
 """Checks of errors by code: tests compare the code and the values in a message, never its sentences."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

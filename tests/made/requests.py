@@ -1,7 +1,5 @@
 """Requests of operations, made from the words of a shell command."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

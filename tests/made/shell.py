@@ -1,7 +1,5 @@
 """Running shell commands on a project, one after another."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

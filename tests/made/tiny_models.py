@@ -18,8 +18,6 @@ The extractive model answers with the text from `gold` to the `coin` or `ring` r
 without gold. The models are trained on texts with one marker, so give only one.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import random

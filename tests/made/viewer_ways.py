@@ -1,7 +1,5 @@
 """Attempts of a viewer to get the text of a question: each returns all data that arrived at the browser."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

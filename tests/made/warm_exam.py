@@ -1,7 +1,5 @@
 """A fast program `exam` for scripts: each command runs in a copy of a process that has loaded everything."""
 
-from __future__ import annotations
-
 import atexit
 import importlib
 import json

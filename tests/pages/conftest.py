@@ -1,7 +1,5 @@
 """Fixtures shared by the tests of the screens."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

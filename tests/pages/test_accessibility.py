@@ -1,7 +1,5 @@
 """Accessibility of all screens: axe-core checks in the light and dark themes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The screens for generated answers: empty states, table, system choice, cases and answer checks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The Audit screen: planning, judging, audited leaderboard, labels, roles, graders and paper."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from exam_workbench import audit as room, bank

@@ -1,7 +1,5 @@
 """The main workflow and the durability of edits, in a real browser against a real server."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

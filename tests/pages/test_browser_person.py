@@ -1,7 +1,5 @@
 """Names of people, two windows of one person, and keyboard use of the question bank, in a real browser."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From a disagreement to better qrels, hostile passages and blind judging, in a real browser."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

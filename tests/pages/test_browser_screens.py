@@ -1,7 +1,5 @@
 """The leaderboard, answer cases, the audit desk and My work, in a real browser."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

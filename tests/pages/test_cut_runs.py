@@ -1,7 +1,5 @@
 """Question bank actions are applied once despite interrupted script runs and several windows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace

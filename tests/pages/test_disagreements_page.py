@@ -1,7 +1,5 @@
 """The Disagreements screen: tables, the queue of cases, settling cases and empty states."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

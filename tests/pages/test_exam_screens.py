@@ -1,7 +1,5 @@
 """The exam screens: empty states, sitting exams, filters, item response and retiring items in drafts."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Unexpected failures get an error page with a number; a full disk gets a one-sentence message."""
 
-from __future__ import annotations
-
 import re
 import resource
 import sys

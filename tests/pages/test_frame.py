@@ -1,7 +1,5 @@
 """Shared parts of the screens: scoring settings, readiness, menu, links, widget keys and hints."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator

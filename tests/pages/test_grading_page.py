@@ -1,7 +1,5 @@
 """The Grading screen: setting up and trying graders, job plans, running jobs and failed pairs."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """The Home screen: projects, import previews, next steps, the tour and backups."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names that contain Markdown, shortcodes or formulas: shown as plain text on every screen."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

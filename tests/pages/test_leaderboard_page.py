@@ -1,7 +1,5 @@
 """The Leaderboard screen: scores, official leaderboard, queries of a system, budgets, and sealed questions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

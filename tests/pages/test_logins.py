@@ -1,7 +1,5 @@
 """Logins and permissions on a served app, with a local OpenID provider. `viewer_ways` lists the attempts of viewers."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import time

@@ -1,7 +1,5 @@
 """The Measures screen, and unknown wordings and compared queries on all screens."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

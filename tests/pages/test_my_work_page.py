@@ -1,7 +1,5 @@
 """The My work screen: the queue of queries with links, and the audits and jobs above it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Screens in Streamlit's test harness: empty states, grading, export, broken projects and hostile text."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Passages screen: finding a passage, reading it, overriding, judging, and judging blind."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

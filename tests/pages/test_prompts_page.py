@@ -1,7 +1,5 @@
 """The Prompts screen: reading, copying, editing and trying prompts, and replacing examples."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The Question bank screen: drafts, versions, names of people, and conflicting edits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The server of the screens: uploads, downloads, secrets, and requests from other sites."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import socket

@@ -1,7 +1,5 @@
 """The review screens: changes between states, target freezes, export, and activity."""
 
-from __future__ import annotations
-
 import re
 from contextlib import closing
 from dataclasses import replace

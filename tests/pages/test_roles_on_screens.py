@@ -1,7 +1,5 @@
 """Roles and multiple assessors on the screens: rights, names, claims, assignments and adjudication."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

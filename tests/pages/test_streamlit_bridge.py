@@ -3,8 +3,6 @@
 After an upgrade, the tests that fail here show what to change in `streamlit_bridge.py`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

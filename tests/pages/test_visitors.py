@@ -1,7 +1,5 @@
 """Models that visitors of a shared server may use on the screens: only those that its owner offers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Jobs that wait for an unreachable endpoint: their state on screens and in commands, and cancelling them."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Make project files, record the product's answers over them, and compare two recordings: see README.md."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import json

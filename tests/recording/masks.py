@@ -1,7 +1,5 @@
 """A stopped clock, and masks for the parts of an answer that differ between two recordings of the same code."""
 
-from __future__ import annotations
-
 import datetime as dates
 import os
 import re

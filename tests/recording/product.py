@@ -1,7 +1,5 @@
 """The interface of a recording to the product: its shell and its server. Adapt this module if they change."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import io

@@ -1,7 +1,5 @@
 """The project files that a recording reads."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

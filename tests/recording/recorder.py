@@ -1,7 +1,5 @@
 """A recorder of all answers of the product over project files."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

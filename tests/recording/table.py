@@ -1,7 +1,5 @@
 """The table of commands in commands.yaml."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A client for the server of a project."""
 
-from __future__ import annotations
-
 import base64
 import http.client
 import json

@@ -1,7 +1,5 @@
 """The server that all tests of the API and of commands through a server share."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

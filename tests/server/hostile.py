@@ -1,7 +1,5 @@
 """Hostile requests: server paths and absurd values for every parameter of every command."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """The server without its screens, which start slowly: python -m tests.server.serving PORT PROJECT..."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

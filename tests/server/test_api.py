@@ -1,7 +1,5 @@
 """The API: tokens, permissions of roles, and no access to files of the server."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Full disks of the server: writing requests are refused and change nothing; reading continues."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

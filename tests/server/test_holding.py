@@ -1,7 +1,5 @@
 """Projects held open by a server, its health, and its shutdown."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Permissions of roles on every screen, command and route, and attempts of a viewer through the API."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Spending on model calls: permissions of roles, and daily limits of tokens."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

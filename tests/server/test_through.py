@@ -1,7 +1,5 @@
 """Commands on served projects: they go through the server, with the same effects and output."""
 
-from __future__ import annotations
-
 import http.client
 import io
 import json

@@ -1,7 +1,5 @@
 """The actions of a person, by name. Add an action for each new function of a screen."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -4,8 +4,6 @@ The app's process holds the project's file, so a soak test asks that process. A 
 each fact, because the app's handle may return cached values.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import traceback

@@ -1,7 +1,5 @@
 """A person at a browser and a shell, and a record of their work."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading

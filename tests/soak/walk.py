@@ -1,7 +1,5 @@
 """People at work in rounds: all of them act at the same time, then every condition is checked."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import random
