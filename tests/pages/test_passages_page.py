@@ -288,25 +288,17 @@ class TestOverriding:
         assert find_overrides(shared) == []
 
     def test_overrides_apply_at_once_and_can_be_withdrawn(self, small: Project) -> None:
-        app = rate(self.attempt(self.open(), {"q1/a": 0}), {"q1/a": 0})
-        ((one),) = find_overrides(small)
-        assert (one.rating, one.author, one.reason) == (0, "ann", "it only asks")
-        assert label(app).startswith("Label 1")
-        assert app.shows("effect made")
-        given = asked(app)["q1/a"]["override"]
-        assert (given["rating"], given["reason"]) == (0, "it only asks")
-        assert "ann" in given["by"]
-        assert asked(app)["q1/a"]["said"][0]["rating"] == 5
-        app = do(app, "withdraw", keys=[one.key])
-        assert find_overrides(small) == []
-        assert label(app).startswith("Label 5")
-        assert not app.shows("effect made")
-        app = rate(app, {"q1/a": 0, "q1/b": 0}, "not relevant")
+        ratings = {"q1/a": 0, "q1/b": 0}
+        app = rate(self.attempt(self.open(), ratings), ratings, "not relevant")
         made = app.holds("question-ratings")["made"]
-        assert [(one.key, one.reason) for one in reversed(find_overrides(small))] == [(k, "not relevant") for k in made]
-        assert label(app).startswith("Label 0")
+        stored = [(one.key, one.rating, one.author, one.reason) for one in reversed(find_overrides(small))]
+        assert stored == [(key, 0, "ann", "not relevant") for key in made]
+        assert label(app).startswith("Label 0") and app.shows("effect made")
+        first = asked(app)["q1/a"]
+        assert (first["override"]["rating"], first["said"][0]["rating"]) == (0, 5)
         app = do(app, "withdraw", keys=made)
         assert find_overrides(small) == []
+        assert label(app).startswith("Label 5") and not app.shows("effect made")
         assert app.holds("question-ratings")["made"] == []
         number = app.holds("question-ratings")["taken"] + 1
         app = rate(rate(app, {"q1/a": 0}, number=number), {"q1/a": 0}, number=number)
