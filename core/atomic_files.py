@@ -144,12 +144,12 @@ def replace_file(path: Path) -> Iterator[Path]:
         real = path.resolve()
         to_replace = _can_be_replaced(path, real.parent)
         with WorkingFolder(real.parent if to_replace else None) as folder:
-            made = folder / path.name
-            yield made
+            temporary = folder / path.name
+            yield temporary
             if to_replace:
-                move_into_place(made, real)
+                move_into_place(temporary, real)
             else:
-                with made.open("rb") as source, path.open("wb") as target:
+                with temporary.open("rb") as source, path.open("wb") as target:
                     shutil.copyfileobj(source, target)
 
 
@@ -174,7 +174,7 @@ def write_file(path: Path, content: bytes) -> None:
         made.write_bytes(content)
 
 
-def move_into_place(made: Path, path: Path, private: bool = False) -> None:
+def move_into_place(finished: Path, path: Path, private: bool = False) -> None:
     """Move a finished file or folder to a path on the same disk; a power failure cannot undo the
     move.
 
@@ -191,24 +191,24 @@ def move_into_place(made: Path, path: Path, private: bool = False) -> None:
         # owners and modes, and Windows has no function for owners.
         if hasattr(os, "chown"):
             with suppress(PermissionError):
-                shutil.chown(made, before.st_uid, before.st_gid)
+                shutil.chown(finished, before.st_uid, before.st_gid)
         with suppress(PermissionError):
-            made.chmod(stat.S_IMODE(before.st_mode))
+            finished.chmod(stat.S_IMODE(before.st_mode))
     elif not private:
-        _follow_umask(made)
-    for entry in (made, *made.rglob("*")):
+        _follow_umask(finished)
+    for entry in (finished, *finished.rglob("*")):
         sync_to_disk(entry)
-    made.replace(path)
+    finished.replace(path)
     sync_to_disk(path.parent)
 
 
-def put_new(made: Path, path: Path) -> bool:
+def put_new(finished: Path, path: Path) -> bool:
     """Give a finished file another name on the same disk, permanently; return whether the name was
     free.
     """
-    sync_to_disk(made)
+    sync_to_disk(finished)
     try:
-        os.link(made, path)
+        os.link(finished, path)
     except FileExistsError:
         return False
     except OSError as error:
@@ -217,29 +217,29 @@ def put_new(made: Path, path: Path) -> bool:
         # This disk allows only one name per file.
         if path.exists():
             return False
-        made.rename(path)
+        finished.rename(path)
     sync_to_disk(path.parent)
     return True
 
 
 @contextmanager
-def create_file(path: Path, taken: InputError) -> Iterator[Path]:
+def create_file(path: Path, error_if_taken: InputError) -> Iterator[Path]:
     """Yield a temporary path for the block to write. After the block, that file is at `path`, whose
     missing folders are made. If the block fails, no file is there.
 
     Raises:
-        InputError: `taken`, if `path` exists before or after the block.
+        InputError: `error_if_taken`, if `path` exists before or after the block.
         OSError: the file or a folder cannot be made.
     """
     # A broken link counts as an existing file too: its target could be made through it.
     if os.path.lexists(path):
-        raise taken
+        raise error_if_taken
     path.parent.mkdir(parents=True, exist_ok=True)
     with WorkingFolder(path.parent) as folder:
         made = folder / path.name
         yield made
         if not put_new(made, path):
-            raise taken
+            raise error_if_taken
 
 
 def make_folder(path: Path) -> None:

@@ -93,19 +93,20 @@ class ExamJudge:
             least = basis(project, policy).min_rating
             for report in reports:
                 run, topic = report.metadata.run_id, report.metadata.topic_id
-                given = ratings.get((run, topic), [])
+                passage_ratings = ratings.get((run, topic), [])
                 # A missing grade is not 0: the score stays open unless another passage answers the
                 # question.
                 if all(
                     rating is not None and (rating >= least or not ungraded)
-                    for rating, ungraded in given
+                    for rating, ungraded in passage_ratings
                 ):
                     values = {
                         "EXAM_COVER": board.per_query[run].get(topic, 0.0),
-                        "MEAN_RATING": sum(rating or 0 for rating, _ in given) / len(given)
-                        if given
+                        "MEAN_RATING": sum(rating or 0 for rating, _ in passage_ratings)
+                        / len(passage_ratings)
+                        if passage_ratings
                         else 0.0,
-                        "QUESTIONS_UNGRADED": sum(ungraded > 0 for _, ungraded in given),
+                        "QUESTIONS_UNGRADED": sum(ungraded > 0 for _, ungraded in passage_ratings),
                     }
                     builder.add(run_id=run, topic_id=topic, values=values)
         return builder.build(expected_topic_ids=topics, on_missing="error")
@@ -199,23 +200,23 @@ def _open_graded(
     settings: dict[str, Any],
 ) -> Iterator[tuple[StoredProject, Policy]]:
     """Open the project after it has the data and all grades, with the scoring settings."""
-    given = (
+    nugget_banks = (
         load_nugget_banks_from_file(settings["bank"])
         if settings.get("bank") and banks is None
         else banks
     )
     groups = [_object_group("queries", topics), _object_group("responses", reports)]
-    groups += [] if given is None else [_object_group("bank", given.banks.values())]
+    groups += [] if nugget_banks is None else [_object_group("bank", nugget_banks.banks.values())]
     with _open_cache_project(llm_config) as project:
         import_groups(project, groups, AUTHOR)
-        if given is not None:
-            asked = {
+        if nugget_banks is not None:
+            question_ids = {
                 item.question_id for item in read_bank(groups[-1].sources[0], Problems()).questions
             }
             others = [
                 item
                 for item in bank.list_questions(project)
-                if item.active and item.question_id not in asked
+                if item.active and item.question_id not in question_ids
             ]
             bank.save_version(
                 project,
@@ -229,17 +230,17 @@ def _open_graded(
             {item.metadata.run_id for item in reports},
             [item.request_id for item in topics],
         )
-        done = Project(project).grade(
+        outcome = Project(project).grade(
             grader, runs=runs, queries=queries, retry_failed=True, **parameters
         )
-        if done["state"] != "done":
+        if outcome["state"] != "done":
             raise GradingError(
                 "job-failed", "The grading job stopped early.", "Run again to resume."
             )
         chosen = {
             name: settings[name] for name in ("min_rating", "label", "cutoff") if name in settings
         }
-        yield project, Policy(grader=done["grader"], **chosen)
+        yield project, Policy(grader=outcome["grader"], **chosen)
 
 
 def _object_group(kind: str, objects: Iterable[BaseModel]) -> Group:

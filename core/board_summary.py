@@ -62,19 +62,19 @@ def board_readiness(project: Project, policy: labels.Policy, measure: str) -> Re
     Raises:
         InputError: the measure, grader or version is unknown.
     """
-    base, wanted = labels.basis(project, policy), measures.parse_measure(measure, policy.cutoff)
+    base, parsed = labels.basis(project, policy), measures.parse_measure(measure, policy.cutoff)
     pairs = (
-        labels.pairs_needed(project, base, wanted)
-        if wanted.takes_grades
+        labels.pairs_needed(project, base, parsed)
+        if parsed.takes_grades
         else {"needed": 0, "usable": 0}
     )
     compared = review.agreement_status(project, policy) if project.allows("read the bank") else None
     return Readiness(
-        measure=wanted.name,
+        measure=parsed.name,
         needed=pairs["needed"],
         usable=pairs["usable"],
         disagreements=None if compared is None else compared.open,
-        audited=_describe_audit(project, policy, wanted.name) if pairs["needed"] else "",
+        audited=_describe_audit(project, policy, parsed.name) if pairs["needed"] else "",
         bank_version=base.version,
     )
 

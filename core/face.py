@@ -119,7 +119,7 @@ class Project:
         Raises:
             InputError: the data is invalid, or would replace other data.
         """
-        given = {
+        sources_of_kind = {
             "queries": _text_sources("queries", queries),
             "passages": _text_sources("passages", passages),
             "bank": _text_sources("bank", bank),
@@ -132,14 +132,14 @@ class Project:
                 sources,
                 Options(source if kind == "qrels" else None, skip_unknown, replace=replace),
             )
-            for kind, sources in given.items()
+            for kind, sources in sources_of_kind.items()
             if sources
         ]
-        done = import_groups(self._stored, groups, current_author())
-        for note in (note for imported in done for note in imported.notes):
+        outcome = import_groups(self._stored, groups, current_author())
+        for note in (note for imported in outcome for note in imported.notes):
             if note.code not in _EXPECTED_NOTES:
                 warnings.warn(str(note), stacklevel=2)
-        return {imported.kind: imported.counts for imported in done}
+        return {imported.kind: imported.counts for imported in outcome}
 
     def grade(
         self,
@@ -177,7 +177,7 @@ class Project:
             GradingError: the job failed; its finished grades are kept.
         """
         stored, author = self._stored, current_author()
-        made, kind, known = make_named(stored, grader, parameters)
+        made_grader, kind, grader_parameters = make_named(stored, grader, parameters)
         scope = Scope(
             tuple(queries) if queries is not None else None,
             tuple(runs) if runs is not None else None,
@@ -189,8 +189,8 @@ class Project:
             scope, bank_version, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency
         )
         check_version(stored, bank_version)
-        remember_settings(stored, made, kind, known, author)
-        final = run_job(stored, made, request, author)
+        remember_settings(stored, made_grader, kind, grader_parameters, author)
+        final = run_job(stored, made_grader, request, author)
         if final.state in ("failed", "cancelled"):
             raise GradingError(
                 "job-failed",
@@ -198,7 +198,7 @@ class Project:
                 f"Saved grades: {final.graded:,}. Grade again to resume.",
             )
         return {
-            "grader": made.spec.name,
+            "grader": made_grader.spec.name,
             "state": final.state,
             "graded": final.graded,
             "failed": final.failed,
@@ -381,53 +381,53 @@ def measure(name: str, project: Project, **settings: Any) -> Any:
     return coverage_measure(project._stored, name, settings)
 
 
-def _text_sources(name: str, given: FilePath | Records | None) -> list[Source]:
+def _text_sources(name: str, records: FilePath | Records | None) -> list[Source]:
     """Return the source of records with ids and texts; an empty list for None."""
-    if given is None:
+    if records is None:
         return []
-    if isinstance(given, FilePath):
-        return [Source.from_path(given)]
-    rows = orjson.loads(_make_frame(given).to_json(orient="records", double_precision=15))
+    if isinstance(records, FilePath):
+        return [Source.from_path(records)]
+    rows = orjson.loads(_make_frame(records).to_json(orient="records", double_precision=15))
     filled = ({key: value for key, value in row.items() if value is not None} for row in rows)
     return [Source(f"{name}.jsonl", data=b"".join(orjson.dumps(row) + b"\n" for row in filled))]
 
 
 def _run_sources(
-    given: FilePath | Iterable[FilePath] | Mapping[str, Ranked] | Records | None,
+    runs: FilePath | Iterable[FilePath] | Mapping[str, Ranked] | Records | None,
 ) -> list[Source]:
-    if given is None:
+    if runs is None:
         return []
-    if isinstance(given, Mapping):
-        return [_ranked_source(name, value) for name, value in given.items()]
-    if isinstance(given, FilePath):
-        return [Source.from_path(given)]
-    given = given if isinstance(given, pd.DataFrame) else list(given)
-    if isinstance(given, list) and all(isinstance(value, FilePath) for value in given):
-        return [Source.from_path(path) for path in given]
-    return [_ranked_source("runs", given)]
+    if isinstance(runs, Mapping):
+        return [_ranked_source(name, value) for name, value in runs.items()]
+    if isinstance(runs, FilePath):
+        return [Source.from_path(runs)]
+    runs = runs if isinstance(runs, pd.DataFrame) else list(runs)
+    if isinstance(runs, list) and all(isinstance(value, FilePath) for value in runs):
+        return [Source.from_path(path) for path in runs]
+    return [_ranked_source("runs", runs)]
 
 
-def _ranked_source(name: str, given: Ranked, value: str = "score") -> Source:
+def _ranked_source(name: str, ranked: Ranked, value: str = "score") -> Source:
     """Return the source of a run or of judgments. `name` names a run whose data has no name."""
-    if isinstance(given, FilePath):
-        return Source.from_path(given)
-    if isinstance(given, Mapping):
+    if isinstance(ranked, FilePath):
+        return Source.from_path(ranked)
+    if isinstance(ranked, Mapping):
         rows = [
             (query, passage, each)
-            for query, values in given.items()
+            for query, values in ranked.items()
             for passage, each in values.items()
         ]
-        given = pd.DataFrame(rows, columns=["query_id", "doc_id", value])
-    frame = _make_frame(given)
+        ranked = pd.DataFrame(rows, columns=["query_id", "doc_id", value])
+    frame = _make_frame(ranked)
     if value == "score" and not {"run", "name", "system", "tag"}.intersection(frame.columns):
         frame = frame.assign(run=name)
     return Source(name, data=frame.to_csv(index=False).encode())
 
 
-def _make_frame(given: Records) -> pd.DataFrame:
-    if isinstance(given, pd.DataFrame):
-        return given
-    frame = pd.DataFrame(list(given))
+def _make_frame(records: Records) -> pd.DataFrame:
+    if isinstance(records, pd.DataFrame):
+        return records
+    frame = pd.DataFrame(list(records))
     if frame.empty:
         raise InputError("empty-table", "The table has no rows.", "Give at least one row.")
     return frame

@@ -134,17 +134,17 @@ def read_limit(name: str) -> int:
     Raises:
         InputError: the environment variable is not a whole number from 1.
     """
-    known = LIMITS[name]
-    given = os.environ.get(known.variable, "").strip()
-    if not given:
-        return known.default
-    if not re.fullmatch(r"0*[1-9][0-9]{0,17}", given):
+    rule = LIMITS[name]
+    setting = os.environ.get(rule.variable, "").strip()
+    if not setting:
+        return rule.default
+    if not re.fullmatch(r"0*[1-9][0-9]{0,17}", setting):
         raise InputError(
             "invalid-limit",
-            f"Invalid value {given[:40]!r} of {known.variable}.",
-            f"Use a whole number of {known.unit} from 1.",
+            f"Invalid value {setting[:40]!r} of {rule.variable}.",
+            f"Use a whole number of {rule.unit} from 1.",
         )
-    return int(given)
+    return int(setting)
 
 
 _counting = threading.Lock()

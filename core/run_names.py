@@ -37,7 +37,7 @@ def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, st
 @lru_cache(maxsize=64)
 def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
     shared = _common_beginning(whole) if any(len(name) > length for name in whole) else 0
-    shown = {name: (ELLIPSIS if shared else "") + name[shared:] for name in whole}
+    shortened = {name: (ELLIPSIS if shared else "") + name[shared:] for name in whole}
     words = {name: WORD.findall(name[shared:]) for name in whole}
     times = Counter(word for parts in words.values() for word in _bare_words(parts))
     near = Counter(
@@ -47,30 +47,30 @@ def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
         common = [
             (near[parts[0], word.strip(BETWEEN)], times[word.strip(BETWEEN)]) for word in parts
         ]
-        others = {_bare_letters(short) for other, short in shown.items() if other != name}
+        others = {_bare_letters(short) for other, short in shortened.items() if other != name}
         kept = _words_of_family(name[shared:], {other[shared:] for other in whole}, length)
-        shown[name] = _without_common(
-            parts, common, length, bool(shared), others, shown[name], kept
+        shortened[name] = _without_common(
+            parts, common, length, bool(shared), others, shortened[name], kept
         )
-    shown = {
+    shortened = {
         # The middle is cut, since names of runs often differ at their end.
         name: short
         if len(short) <= length
         else short[: length // 3 + 1].rstrip(ELLIPSIS)
         + ELLIPSIS
         + short[length // 3 + 2 - length :].lstrip(ELLIPSIS)
-        for name, short in shown.items()
+        for name, short in shortened.items()
     }
-    for alike in _group_alike(shown):
+    for alike in _group_alike(shortened):
         # If that is not enough, names are shown around the first character that differs.
         part = next(
             (at for at, signs in enumerate(zip(*alike, strict=False)) if len(set(signs)) > 1), 0
         )
         apart = max(part - 2, 0)
-        shown |= {
+        shortened |= {
             name: f"{name[:5]}{ELLIPSIS}{name[apart:][:8]}{ELLIPSIS}{name[-7:]}" for name in alike
         }
-    return shown | {name: name for alike in _group_alike(shown) for name in alike}
+    return shortened | {name: name for alike in _group_alike(shortened) for name in alike}
 
 
 def _common_beginning(names: Sequence[str]) -> int:
@@ -129,20 +129,20 @@ def _without_common(
         whole: the name without further gaps.
         stay: number of words at the beginning that are not left out.
     """
-    kept, shortest = dict(enumerate(words)), whole
+    kept_words, shortest = dict(enumerate(words)), whole
     for at in sorted(range(stay, len(words)), key=lambda at: (-common[at][0], at)):
         if len(shortest) <= length or common[at][1] < 2:
             break
-        fewer = {place: word for place, word in kept.items() if place != at}
+        fewer = {place: word for place, word in kept_words.items() if place != at}
         shorter = ELLIPSIS * begun
         for place in range(len(words)):
             shorter += fewer.get(place, "" if shorter.endswith(ELLIPSIS) else ELLIPSIS)
         if _bare_letters(shorter) not in others and len(shorter) < len(shortest):
-            kept, shortest = fewer, shorter
+            kept_words, shortest = fewer, shorter
     return shortest
 
 
-def _group_alike(shown: Mapping[str, str]) -> list[list[str]]:
+def _group_alike(short_names: Mapping[str, str]) -> list[list[str]]:
     """Return groups of names that would look the same."""
-    groups = group_pairs((short, name) for name, short in shown.items())
+    groups = group_pairs((short, name) for name, short in short_names.items())
     return [group for group in groups.values() if len(group) > 1]

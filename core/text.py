@@ -121,9 +121,9 @@ def numbered_names(name: str, form: str = "{}-{}") -> Iterator[str]:
     return chain([name], (form.format(name, number) for number in count(2)))
 
 
-def free_name(name: str, taken: Container[str], form: str = "{}-{}") -> str:
+def free_name(name: str, names_taken: Container[str], form: str = "{}-{}") -> str:
     """Return the first of the `numbered_names` that is not taken."""
-    return next(made for made in numbered_names(name, form) if made not in taken)
+    return next(made for made in numbered_names(name, form) if made not in names_taken)
 
 
 def quote_name(name: str) -> str:

@@ -271,11 +271,11 @@ class GraderSpec:
             else min(self.max_rating, rating * self.max_rating // ANSWERED)
         )
 
-    def min_rating(self, asked: int) -> int:
+    def min_rating(self, requested: int) -> int:
         """Return the effective min rating: the requested one, or the top of this grader's scale if
         that is lower.
         """
-        return min(asked, self.max_rating)
+        return min(requested, self.max_rating)
 
     @cached_property
     def fingerprint(self) -> str:

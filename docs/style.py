@@ -6,6 +6,9 @@ capital letter or have at least four words.
 
 `MARKERS` are places to look at in docstrings, comments, names of tests and the documentation. Their
 share is limited by `LIMITS`.
+
+`VAGUE` are names of local variables that do not tell what a variable holds. The program may use
+them within three lines only.
 """
 
 from __future__ import annotations
@@ -83,6 +86,28 @@ LIMITS = {
 SHOWN = 20
 """Texts with a marker that are listed if a share is too large."""
 
+VAGUE = set(
+    [
+        "asked",
+        "done",
+        "found",
+        "given",
+        "kept",
+        "known",
+        "made",
+        "one",
+        "said",
+        "seen",
+        "shown",
+        "taken",
+        "told",
+        "wanted",
+    ]
+)
+"""Names that do not tell what a local variable holds."""
+NEAR = 3
+"""Number of lines within which a local variable may have a vague name."""
+
 Place = tuple[str, str]
 
 
@@ -137,6 +162,28 @@ def faults() -> Iterator[str]:
     for place, text in commands:
         if text.startswith(OPENINGS):
             yield f"{place}: '{text.split()[0]}' begins it: use a precise verb"
+
+
+def vague_locals() -> Iterator[str]:
+    """Yield a line for every local variable with a vague name that is used over many lines."""
+    for path in sorted(
+        path for folder in ("core", "pages") for path in (ROOT / folder).rglob("*.py")
+    ):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            nodes = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+            loops = [part for part in ast.walk(function) if isinstance(part, ast.comprehension)]
+            inner = {id(node) for loop in loops for node in ast.walk(loop.target)}
+            for name in sorted(VAGUE):
+                lines = [node.lineno for node in nodes if node.id == name]
+                stored = any(
+                    isinstance(node.ctx, ast.Store) and node.id == name and id(node) not in inner
+                    for node in nodes
+                )
+                if stored and max(lines) - min(lines) > NEAR:
+                    place = f"{path.relative_to(ROOT)}:{min(lines)}"
+                    yield f"{place}: local variable '{name}' of {function.name}: name its content"
 
 
 def docstrings(path: Path) -> Iterator[Place]:
@@ -204,6 +251,6 @@ def excesses() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    found = [*faults(), *excesses()]
+    found = [*faults(), *vague_locals(), *excesses()]
     print("\n".join(found))
-    sys.exit(f"{len(found)} texts to rewrite" if found else 0)
+    sys.exit(f"{len(found)} texts or names to rewrite" if found else 0)

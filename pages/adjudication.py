@@ -122,13 +122,13 @@ def draw_decision_history(project: Project, contested: review.ContestedCase) -> 
     """Draw the earlier decisions and withdrawals."""
     if past := review.list_decisions(project, contested.place):
         with st.expander("History", icon=":material/history:"):
-            for made in past:
-                what = (
+            for decision in past:
+                description = (
                     "withdrew the decision"
-                    if made.value is None
-                    else f"decided {made.value}: {made.reason}"
+                    if decision.value is None
+                    else f"decided {decision.value}: {decision.reason}"
                 )
-                st.text(f"{made.stated_at:%Y-%m-%d %H:%M} {made.author} {what}")
+                st.text(f"{decision.stated_at:%Y-%m-%d %H:%M} {decision.author} {description}")
 
 
 project = ui.require_project(STYLE)

@@ -118,7 +118,7 @@ def draw_state(project: Project, side: str, state: labels.Policy, other: labels.
         for part, differs in words
         if differs
     )
-    known = state_options(project)
+    options = state_options(project)
     with st.container(border=True, height="stretch", gap="xsmall"):
         with st.container(
             horizontal=True,
@@ -135,16 +135,16 @@ def draw_state(project: Project, side: str, state: labels.Policy, other: labels.
             with st.container(horizontal=True):
                 st.selectbox(
                     "Bank version",
-                    known["version"],
+                    options["version"],
                     key=f"{side}-version",
                     format_func=version_name,
                 )
-                st.selectbox("Grader", known["grader"], key=f"{side}-grader")
+                st.selectbox("Grader", options["grader"], key=f"{side}-grader")
             with st.container(horizontal=True, vertical_alignment="bottom"):
-                st.selectbox("Min rating", known["tau"], key=f"{side}-tau", width=95)
+                st.selectbox("Min rating", options["tau"], key=f"{side}-tau", width=95)
                 st.selectbox(
                     "Label rule",
-                    known["label"],
+                    options["label"],
                     key=f"{side}-label",
                     format_func=scoring_settings.LABEL_RULES.__getitem__,
                 )
@@ -187,8 +187,8 @@ def name_states(states: Mapping[str, labels.Policy], view: str) -> None:
 
 def draw_summary(project: Project, changes: review.StateChanges, against: str | None) -> None:
     """Draw the size of the difference: four numbers and a sentence."""
-    kept = [flip for flip in changes.flips if None not in (flip.before, flip.after)]
-    higher = sum((flip.after or 0) > (flip.before or 0) for flip in kept)
+    changed_flips = [flip for flip in changes.flips if None not in (flip.before, flip.after)]
+    higher = sum((flip.after or 0) > (flip.before or 0) for flip in changed_flips)
     shift = changes.shift
     share = f"{len(changes.flips) / changes.compared:.1%}" if changes.compared else "none"
     ranks = sum(system.rank_before != system.rank_after for system in changes.systems)
@@ -213,7 +213,7 @@ def draw_summary(project: Project, changes: review.StateChanges, against: str | 
         (
             "",
             "Higher / lower",
-            f"{higher:,} / {len(kept) - higher:,}",
+            f"{higher:,} / {len(changed_flips) - higher:,}",
             "New and removed labels are not counted",
         ),
         ("", "Systems with a changed rank", moved, None),

@@ -106,12 +106,14 @@ def draw_project_state(project: Project, counts: dict[str, int], lead: bool) -> 
                 panels.draw(f"door {name}", [door], framed=False)
                 if name == "publish" and progress is not None:
                     qrels_download(project)
-    shown = [
+    panels_shown = [
         panels.grading_panel(progress, counts["failed pairs"]),
         panels.agreement_panel(agreement),
         panels.board_panel(board),
     ]
-    panels.draw("state", [*shown, panels.latest_panel(project), panels.contents_panel(counts)])
+    panels.draw(
+        "state", [*panels_shown, panels.latest_panel(project), panels.contents_panel(counts)]
+    )
 
 
 def qrels_download(project: Project) -> None:

@@ -205,7 +205,7 @@ def draw_systems(
     groups: study.UnseparatedSystems,
 ) -> None:
     """Draw the leaderboard; a click on a system opens its queries without redrawing the rest."""
-    run, asked = board_table.find_followed()
+    run, asked_query = board_table.find_followed()
     opened = None
     if run in primary.board.scores:
         # A system opens with all its queries, including those outside the compared ones.
@@ -217,7 +217,7 @@ def draw_systems(
         )
         name = official.title if official else ""
         opened = board_table.system_details(
-            project, full_board, beside, str(run), name, asked, groups
+            project, full_board, beside, str(run), name, asked_query, groups
         )
     elif run:
         st.container(key="unknown-system").info(

@@ -204,12 +204,14 @@ drawn_at = time.monotonic()
 def draw_progress(part: study.MetaTable) -> None:
     """Draw the finished rows and the progress; draw nothing if all rows are ready at once."""
     global drawn_at
-    done = len(part.rows)
-    if done == len(rows) or time.monotonic() - drawn_at < SOON:
+    done_count = len(part.rows)
+    if done_count == len(rows) or time.monotonic() - drawn_at < SOON:
         return
     with so_far.container():
         last = ui.escape(study.full_name(part.rows[-1]))
-        st.progress(done / len(rows), f"Scored {done} of {len(rows)} rows. Last row: {last}.")
+        st.progress(
+            done_count / len(rows), f"Scored {done_count} of {len(rows)} rows. Last row: {last}."
+        )
         agreement_table.draw(part, shown, view == HEAT, so_far=True)
     drawn_at = time.monotonic()
 

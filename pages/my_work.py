@@ -205,7 +205,7 @@ def draw_news(project: Project, name: str) -> None:
 
 def draw_progress(project: Project, listed: Sequence[review.QueryWork]) -> None:
     """Draw the progress with the due dates, and which passages the counts are about."""
-    done, late = (
+    done_count, late = (
         sum(work.done for work in listed),
         sum(work.is_overdue(date.today()) for work in listed),
     )
@@ -215,11 +215,11 @@ def draw_progress(project: Project, listed: Sequence[review.QueryWork]) -> None:
         if work.due is not None and not work.done and not work.is_overdue(date.today())
     ]
     parts = [
-        f"{done} of {how_many(len(listed), 'queries')} done",
+        f"{done_count} of {how_many(len(listed), 'queries')} done",
         *([f"{late} overdue"] if late else []),
     ]
     st.progress(
-        done / len(listed),
+        done_count / len(listed),
         " · ".join([*parts, *([f"next due {min(dates):%d %B %Y}"] if dates else [])]),
     )
     runs = len(run_names(project))

@@ -69,12 +69,12 @@ def measured_with(project: Project, part: str) -> tuple[labels.Policy | None, li
     been graded.
     """
     stored = bank.label_graders(project)
-    known = [grader.spec.name for grader in stored if grader.grades or grader.failures]
+    grader_names = [grader.spec.name for grader in stored if grader.grades or grader.failures]
     if not any(grader.grades for grader in stored):
-        return None, known[:1]
+        return None, grader_names[:1]
     policy = scoring_settings.require_view().policy
     own_grader = policy.grader or stored[0].spec.name
-    others = [name for name in known if name != own_grader]
+    others = [name for name in grader_names if name != own_grader]
     beside = (
         st.multiselect(
             "Other graders",
@@ -243,13 +243,13 @@ def _choose_assigned(project: Project) -> str | None:
     me = ui.person()
     if not any(me in one.present for one in open_double_assignments(project)):
         return None
-    wanted = st.checkbox(
+    only_assigned = st.checkbox(
         "Your double assignments",
         key="assigned",
         bind="query-params",
         help="Show passages that you and other assessors judge independently.",
     )
-    return me if wanted else None
+    return me if only_assigned else None
 
 
 def _choose_value(
@@ -290,7 +290,7 @@ def find_open_place(project: Project) -> tuple[str, str | None] | None:
 def find_page(
     project: Project,
     policy: labels.Policy | None,
-    wanted: review.Filters,
+    filters: review.Filters,
     place: tuple[str, str | None] | None,
     turned: int | None,
 ) -> review.SearchPage:
@@ -298,14 +298,14 @@ def find_page(
     the open passage.
     """
     if turned is not None:
-        st.session_state["passages page"] = (wanted, place), turned
+        st.session_state["passages page"] = (filters, place), turned
     about, page = st.session_state.get("passages page", (None, None))
     return review.search_passages(
         project,
         policy,
-        wanted,
+        filters,
         beside.PASSAGES_A_PAGE,
-        page if about == (wanted, place) else None,
+        page if about == (filters, place) else None,
         place,
     )
 
@@ -326,8 +326,8 @@ def outside_values() -> dict[str, object]:
 def draw_desk(
     project: Project,
     policy: labels.Policy | None,
-    shown: list[str],
-    wanted: review.Filters,
+    grader_names: list[str],
+    filters: review.Filters,
     part: str,
 ) -> None:
     """Draw the desk of a part.
@@ -335,24 +335,24 @@ def draw_desk(
     A step to the next passage redraws only this fragment.
 
     Args:
-        shown: graders to compare.
+        grader_names: graders to compare.
     """
     if st.session_state["desk outside"] != outside_values():
         # Streamlit joins simultaneous events into one message, and redraws only this fragment if
         # one of them is here.
         st.rerun()
     if part == "Judge":
-        judging.draw(project, policy, wanted, bool(st.session_state["blind"]))
+        judging.draw(project, policy, filters, bool(st.session_state["blind"]))
         return
     with ui.errors():
         desk_parts.do_actions(project)
     with ui.errors():
-        _draw_list_and_passage(project, policy, shown, wanted)
+        _draw_list_and_passage(project, policy, grader_names, filters)
         ui.show_reopened()
 
 
 def _draw_list_and_passage(
-    project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters
+    project: Project, policy: labels.Policy | None, grader_names: list[str], filters: review.Filters
 ) -> None:
     turned = None
     for act in actions.pending_actions(beside.KEY).pop_actions():
@@ -362,25 +362,25 @@ def _draw_list_and_passage(
             turned = int(act["to"])
     place = find_open_place(project)
     if place is None or place[1] is None:
-        place = review.where_to_begin(project, policy, wanted, None if place is None else place[0])
-    listing = find_page(project, policy, wanted, place, turned)
+        place = review.where_to_begin(project, policy, filters, None if place is None else place[0])
+    listing = find_page(project, policy, filters, place, turned)
     seen_labels.record_shown(project, [(row.query_id, row.passage_id) for row in listing.rows])
     with st.container(key="desk"):
         with st.container(key="desk-list"):
             beside.passage_list(
-                project, listing, wanted.query_id, wanted.source, place, graded=policy is not None
+                project, listing, filters.query_id, filters.source, place, graded=policy is not None
             )
         if place is not None and place[1] is not None:
-            _draw_passage(project, policy, shown, (place[0], place[1]))
+            _draw_passage(project, policy, grader_names, (place[0], place[1]))
     # Only now: if the run ends earlier, the next one opens the query.
     st.session_state.pop(TO_OPEN, None)
     desk_parts.override_list(project, policy)
 
 
 def _draw_passage(
-    project: Project, policy: labels.Policy | None, shown: list[str], at: tuple[str, str]
+    project: Project, policy: labels.Policy | None, grader_names: list[str], at: tuple[str, str]
 ) -> None:
-    read = review.read_passage(project, policy, *at, shown if policy else ())
+    read = review.read_passage(project, policy, *at, grader_names if policy else ())
     seen_labels.record_shown(project, [at])
     # The link to the desk opens this passage even if the desk was opened with it before.
     judging.desk_state().link = ()
@@ -396,7 +396,7 @@ def _draw_passage(
         marks = [] if policy is None else html.answer_marks(read, known, policy.min_rating)
         st.html(html.passage_html(read, marks, labelled=policy is not None))
         with st.container(key="desk-questions"):
-            foretold = desk_parts.draw_questions(project, read, policy, shown)
+            foretold = desk_parts.draw_questions(project, read, policy, grader_names)
             if read.asked:
                 ui.draw_link(
                     "question_bank",

@@ -54,11 +54,11 @@ def draw_member(project: Project, member: Member, texts: dict[str, str]) -> None
 
     def change_field(key: str, **what: Callable[[Any], Any]) -> None:
         value = st.session_state[key]
-        given = {name: read(value) for name, read in what.items()}
+        new_values = {name: read(value) for name, read in what.items()}
         apply_change(
             member.identity,
             f"Changed the role or queries of {member.name}.",
-            lambda: change_member(project, member.identity, author, **given),
+            lambda: change_member(project, member.identity, author, **new_values),
         )
 
     with st.container(

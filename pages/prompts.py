@@ -72,14 +72,14 @@ def _open_prompt(name: str) -> None:
 def draw_prompt_facts(prompt: graders.Prompt) -> None:
     """Draw the properties of a prompt."""
     scale = f" from 0 to {prompt.top}" if prompt.form == "rating" else ""
-    asked = (
+    subjects = (
         "queries"
         if prompt.use in ABOUT_QUERIES
         else ", ".join(KIND_NAMES[kind] for kind in prompt.kinds)
     )
     st.container(key="source").caption(f"Source: {ui.escape(prompt.source)}")
     st.caption(
-        f"Name **{ui.escape(prompt.name)}** · for {asked} · answer: "
+        f"Name **{ui.escape(prompt.name)}** · for {subjects} · answer: "
         f"{FORMS[prompt.form]}{scale} · variables: {', '.join(graders.prompt_variables(prompt))} · "
         f"hash {prompt.hash[:16]}"
     )

@@ -79,17 +79,17 @@ def find_open_position(project: Project, overviews: list[bank.QueryOverview]) ->
     """Return the position of the query that was chosen, is in the URL, or was last open; by default
     the first.
     """
-    here = editing_window.current_window()
+    window = editing_window.current_window()
     if (to_edit := st.session_state.pop(awaited_edits.TO_EDIT, None)) is not None:
-        here.go_to(bank.find_question(project, ui.person(), to_edit))
+        window.go_to(bank.find_question(project, ui.person(), to_edit))
     picked = actions.pending_actions(QUERIES).acts
-    if chosen := picked[-1]["choice"] if picked else here.query:
+    if chosen := picked[-1]["choice"] if picked else window.query:
         address.write_parameters({"query": chosen, "subtopic": ""})
         picked.clear()
-        here.query = ""
+        window.query = ""
     named = st.query_params.get("query")
-    wanted = named or st.session_state.get("last query")
-    at = next((i for i, q in enumerate(overviews) if q.query_id == wanted), None)
+    query_id = named or st.session_state.get("last query")
+    at = next((i for i, q in enumerate(overviews) if q.query_id == query_id), None)
     # After a change of the project, the address still names a query of the former one, which is not
     # a request.
     if st.session_state.get("project of bank", project.name) != project.name:
@@ -98,7 +98,7 @@ def find_open_position(project: Project, overviews: list[bank.QueryOverview]) ->
     left_behind = named == st.session_state.get("query left behind")
     if at is None and named and not left_behind:
         st.container(key="another-query").warning(
-            f"Unknown query {ui.escape(str(wanted))}. The first query is shown instead.",
+            f"Unknown query {ui.escape(str(query_id))}. The first query is shown instead.",
             icon=":material/info:",
         )
     st.session_state["last query"] = overviews[at or 0].query_id

@@ -441,24 +441,24 @@ def check_results(
             f"Threshold {threshold:g} is out of range.",
             f"Use a number from 0 to {check.top:g}.",
         )
-    wanted = list(dict.fromkeys(pairs))
+    distinct_pairs = list(dict.fromkeys(pairs))
     if check.needs != "model":
         scores = judge_scores(
-            judge, [(answer, refs) for _, answer, refs in wanted], kept_vectors(project)
+            judge, [(answer, refs) for _, answer, refs in distinct_pairs], kept_vectors(project)
         )
         return {
             pair: Verdict(accepts_score(judge, score, threshold), score)
-            for pair, score in zip(wanted, scores, strict=True)
+            for pair, score in zip(distinct_pairs, scores, strict=True)
         }
     if model is None:
-        return dict.fromkeys(wanted, WAITING)
+        return dict.fromkeys(distinct_pairs, WAITING)
     comparisons = comparisons_of(project, model.key)
     texts = {text: key for key, text in answer_texts(project).items()}
     questions = dict(
         project.rows("SELECT text, text_key FROM question_texts WHERE text IS NOT NULL")
     )
     results = {}
-    for question, answer, references in wanted:
+    for question, answer, references in distinct_pairs:
         # An unknown text has the key 0, which no comparison has.
         about = (
             questions.get(question, 0),
@@ -540,14 +540,19 @@ def compare_answers(
     Raises:
         InputError: the cost is capped and the model has no price.
     """
-    wanted = pairs_to_compare(project, ready, pairs, caps)
-    kept = {
+    to_compare = pairs_to_compare(project, ready, pairs, caps)
+    caps_record = {
         name: value
         for name, value in (("max_calls", caps.max_calls), ("max_cost", caps.max_cost))
         if value
     }
     work = AnswerJob(
-        ready.model, {"judge": ready.judge} | kept, len(wanted), COMPARISONS, ready.back_end, caps
+        ready.model,
+        {"judge": ready.judge} | caps_record,
+        len(to_compare),
+        COMPARISONS,
+        ready.back_end,
+        caps,
     )
 
     options = (
@@ -556,20 +561,20 @@ def compare_answers(
     form: Literal["yes-no", "rating"] = "yes-no" if ready.judge == "llm" else "rating"
     calls = [
         Call(ready.prompt, _prompt_values(pair), form, ready.fence, options, TOKENS)
-        for pair in wanted
+        for pair in to_compare
     ]
 
     def find_places(cursor: Cursor) -> list[tuple[int, int, tuple[int, ...]]]:
         questions = {
             text: question_text_key(cursor, text)
-            for text in {question for question, _, _ in wanted}
+            for text in {question for question, _, _ in to_compare}
         }
         texts = answer_text_keys(
-            cursor, [text for _, answer, refs in wanted for text in (answer, *refs)]
+            cursor, [text for _, answer, refs in to_compare for text in (answer, *refs)]
         )
         return [
             (questions[question], texts[answer], tuple(sorted(texts[ref] for ref in refs)))
-            for question, answer, refs in wanted
+            for question, answer, refs in to_compare
         ]
 
     def read_batches(

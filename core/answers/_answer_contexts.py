@@ -199,16 +199,16 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[ContextPassage
     Raises:
         InputError: a source is unknown, or the project has no source.
     """
-    known = gold_sources(project)
-    if not known:
+    all_sources = gold_sources(project)
+    if not all_sources:
         raise InputError(
             "no-gold-passages",
             "No gold passages.",
             "Import judgments (exam import qrels FILE) or gold passages (exam import"
             " responses FILE --gold).",
         )
-    wanted = gold.against or tuple(known[:1])
-    check_known("unknown-source", "source of gold passages", known, *wanted)
+    sources = gold.against or tuple(all_sources[:1])
+    check_known("unknown-source", "source of gold passages", all_sources, *sources)
     rows = project.rows(
         "SELECT query_id, passage_id, text_key FROM ("
         " SELECT query_key, passage_key, 0 AS place, -value AS position"
@@ -220,7 +220,7 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[ContextPassage
         " JOIN passages USING (passage_key) WHERE text_key IS NOT NULL"
         " QUALIFY row_number() OVER (PARTITION BY query_key, passage_key"
         " ORDER BY place, position) = 1 ORDER BY query_key, place, position, passage_key",
-        {"wanted": list(wanted), "least": gold.min_judgment},
+        {"wanted": list(sources), "least": gold.min_judgment},
     )
     return group_pairs(
         (query_id, ContextPassage(passage_id, text_key)) for query_id, passage_id, text_key in rows
@@ -309,14 +309,14 @@ def answers_as_responses(
             f"System name '{one_line(name, 60)}' contains white space.",
             "Use one word, as TREC files require.",
         )
-    known = generated_of(project, generator.key)
+    generated = generated_of(project, generator.key)
     ranked = top_passages(project, [run], k).get(run, {})
     system = name or "-".join(f"{generator.name} {run}@{k}".split())
     responses = []
     for query in asked_queries(project):
         context = context_of(ranked.get(query.query_id, [])[:k])
         places = [(query.text_key, context, 0.0, 1), (query.text_key, (run, k), None, 1)]
-        answer = next((known[place] for place in places if place in known), None)
+        answer = next((generated[place] for place in places if place in generated), None)
         if answer is not None and answer.text is not None:
             responses.append(Response(system, query.query_id, answer.text, file=generator.name))
     if not responses:
@@ -338,11 +338,11 @@ def answers_as_responses(
             generator=generator.name,
         )
         keeper.record(keeper.discard_unchanged(), act)
-        ((kept,),) = cursor.execute(
+        ((system_name,),) = cursor.execute(
             "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)",
             [system],
         ).fetchall()
-    return str(kept), counts
+    return str(system_name), counts
 
 
 def describe_new_run(name: str, queries: int) -> str:

@@ -242,22 +242,22 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
             f"The answers of generator '{model.name}' were imported, so it cannot be asked.",
             "Choose another generator.",
         )
-    kept = model.parameters
-    rule = kept.get("rule")
+    parameters = model.parameters
+    rule = parameters.get("rule")
     if rule is not None:
-        ready = _by_rule(rule, kept["settings"], model.name)
+        ready = _by_rule(rule, parameters["settings"], model.name)
     else:
-        settings = dict(kept["settings"]) | {"fence": kept["fence"]}
+        settings = dict(parameters["settings"]) | {"fence": parameters["fence"]}
         ready = make_generator(
             project,
             GeneratorPlan(
                 settings,
                 None,
-                kept["prompt"],
-                kept["n_tokens"],
-                kept["max_tokens"],
+                parameters["prompt"],
+                parameters["n_tokens"],
+                parameters["max_tokens"],
                 model.name,
-                kept["order"],
+                parameters["order"],
             ),
         )
     if ready.model.fingerprint != model.fingerprint:
@@ -318,12 +318,12 @@ def _extractive_grader(settings: Mapping[str, Any]) -> ReadingGrader:
     return made
 
 
-def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+def nearest_sentences(questions_with_texts: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """Return the sentence nearest to each question by the cosine of the vectors of
     all-MiniLM-L6-v2; the first of equals.
 
     Args:
-        asked: n questions, each with its texts.
+        questions_with_texts: n questions, each with its texts.
 
     Returns:
         n sentences; empty if the texts have no sentence.
@@ -333,17 +333,17 @@ def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """
     cut = [
         [text[begin:end] for text in texts for begin, end in split_sentences(text)]
-        for _, texts in asked
+        for _, texts in questions_with_texts
     ]
     rows = {
         text: 0
-        for (question, _), sentences in zip(asked, cut, strict=True)
+        for (question, _), sentences in zip(questions_with_texts, cut, strict=True)
         for text in (question, *sentences)
     }
     rows = {text: row for row, text in enumerate(rows)}
     vectors = load_encoder(model_folder()).encode(list(rows))
     nearest = []
-    for (question, _), sentences in zip(asked, cut, strict=True):
+    for (question, _), sentences in zip(questions_with_texts, cut, strict=True):
         if not sentences:
             nearest.append("")
             continue
@@ -404,16 +404,16 @@ def join_answers(
     if lost := [part for part in parts if part.text is None]:
         reason = f"{len(lost)} of {len(parts)} passages failed: {lost[0].reason}"
         return Generated(place, None, reason, seed, sum(part.shortened for part in parts))
-    given = [
+    ranked_answers = [
         (rank, part.text)
         for rank, part in enumerate(parts, 1)
         if part.text and not says_unanswerable(part.text)
     ]
-    rank, text = given[-1] if given else (None, parts[-1].text)
+    rank, text = ranked_answers[-1] if ranked_answers else (None, parts[-1].text)
     note = (
         "no passage contains an answer"
         if rank is None
-        else f"from passage {rank} of {len(parts)}, of which {len(given)} gave an answer"
+        else f"from passage {rank} of {len(parts)}, of which {len(ranked_answers)} gave an answer"
     )
     return Generated(place, text, None, seed, sum(part.shortened for part in parts), note)
 
@@ -479,7 +479,7 @@ class AnswerPlan:
 
 
 def plan_answers(
-    project: Project, ready: ReadyGenerator, wanted: WantedAnswers, caps: JobScope = ALL_MISSING
+    project: Project, ready: ReadyGenerator, request: WantedAnswers, caps: JobScope = ALL_MISSING
 ) -> AnswerPlan:
     """Return the missing ones of the wanted answers, without calling a model.
 
@@ -487,21 +487,23 @@ def plan_answers(
         InputError: a run, source or query is unknown, nothing is wanted, or a number is out of
             range.
     """
-    _check_wanted(wanted)
+    _check_wanted(request)
     gold = (
-        gold_passages(project, wanted.gold) if wanted.from_gold or wanted.query_ids is None else {}
+        gold_passages(project, request.gold)
+        if request.from_gold or request.query_ids is None
+        else {}
     )
-    queries = asked_queries(project, wanted.query_ids)
-    if wanted.query_ids is None and gold:
+    queries = asked_queries(project, request.query_ids)
+    if request.query_ids is None and gold:
         queries = [query for query in queries if query.query_id in gold]
     lines: dict[tuple[str, tuple[int, ...], float, int], AnswerRequest] = {}
     shared = skipped = without_text = 0
-    runs = named_runs(project, wanted.runs) if wanted.runs != () else []
-    ranked = top_passages(project, runs, max(wanted.ks, default=1)) if runs else {}
+    runs = named_runs(project, request.runs) if request.runs != () else []
+    ranked = top_passages(project, runs, max(request.ks, default=1)) if runs else {}
     for query in queries:
         for run in runs:
             passages = ranked[run].get(query.query_id, [])
-            for k in wanted.ks:
+            for k in request.ks:
                 context = context_of(passages[:k])
                 if not context:
                     skipped, without_text = (
@@ -512,8 +514,8 @@ def plan_answers(
                 line = AnswerRequest(query, context, 0.0, 1, None)
                 shared += wanted_place(line) in lines
                 lines |= {wanted_place(entry): entry for entry in (*parts_of(ready, line), line)}
-        if wanted.from_gold and (context := context_of(gold.get(query.query_id, []))):
-            for draw, temperature, seed in _plan_draws(ready, wanted):
+        if request.from_gold and (context := context_of(gold.get(query.query_id, []))):
+            for draw, temperature, seed in _plan_draws(ready, request):
                 line = AnswerRequest(query, context, temperature, draw, seed)
                 lines |= {wanted_place(entry): entry for entry in (*parts_of(ready, line), line)}
     stored = next(
@@ -525,15 +527,24 @@ def plan_answers(
         None,
     )
     generated = generated_of(project, stored.key) if stored else {}
-    to_ask, known, failed = [], 0, 0
+    to_ask, known_count, failed = [], 0, 0
     for line in lines.values():
         answer = generated.get((line.query.text_key, line.context, line.temperature, line.draw))
         if caps.includes(answer is not None, answer is not None and answer.text is None):
             to_ask.append(line)
         elif answer is not None:
-            known, failed = known + (answer.text is not None), failed + (answer.text is None)
+            known_count, failed = (
+                known_count + (answer.text is not None),
+                failed + (answer.text is None),
+            )
     return AnswerPlan(
-        len(lines), known, failed, _limit_lines(ready, to_ask, caps), shared, skipped, without_text
+        len(lines),
+        known_count,
+        failed,
+        _limit_lines(ready, to_ask, caps),
+        shared,
+        skipped,
+        without_text,
     )
 
 
@@ -547,20 +558,20 @@ def _limit_lines(
 
 
 def _plan_draws(
-    ready: ReadyGenerator, wanted: WantedAnswers
+    ready: ReadyGenerator, request: WantedAnswers
 ) -> list[tuple[int, float, int | None]]:
     """Return number, temperature and seed of each draw; a deterministic generator has one."""
     if not ready.draws_differ:
         return [(1, 0.0, None)]
     seeded = ready.model.parameters.get("at") != "openai" or current_access().any_address
     return [
-        (1 + at, wanted.temperature, wanted.seed + at if seeded else None)
-        for at in range(wanted.draws)
+        (1 + at, request.temperature, request.seed + at if seeded else None)
+        for at in range(request.draws)
     ]
 
 
-def _check_wanted(wanted: WantedAnswers) -> None:
-    if wanted.runs == () and not wanted.from_gold:
+def _check_wanted(request: WantedAnswers) -> None:
+    if request.runs == () and not request.from_gold:
         raise InputError(
             "no-answers-wanted",
             "No source of passages is chosen.",
@@ -570,16 +581,17 @@ def _check_wanted(wanted: WantedAnswers) -> None:
         "parameter-out-of-range",
         "k, draws or seed",
         "Use k and draws from 1, and a seed from 0.",
-        min((*wanted.ks, wanted.draws)) >= 1 and wanted.seed >= 0,
+        min((*request.ks, request.draws)) >= 1 and request.seed >= 0,
     )
-    if not wanted.ks and wanted.runs != ():
+    if not request.ks and request.runs != ():
         raise InputError(
             "depth-out-of-range", "The number of passages is missing.", "Use at least one k."
         )
-    if wanted.temperature < 0 or (wanted.temperature == 0 and wanted.draws > 1):
+    if request.temperature < 0 or (request.temperature == 0 and request.draws > 1):
         raise InputError(
             "draws-at-temperature-zero",
-            f"Temperature {wanted.temperature:g} is invalid for {how_many(wanted.draws, 'draws')}.",
+            f"Temperature {request.temperature:g} is invalid for"
+            f" {how_many(request.draws, 'draws')}.",
             "Use a temperature above 0, or one draw at temperature 0.",
         )
 
@@ -619,7 +631,7 @@ def _prompt_values(
 def generate_answers(
     project: Project,
     ready: ReadyGenerator,
-    wanted: WantedAnswers,
+    request: WantedAnswers,
     author: str,
     caps: JobScope = ALL_MISSING,
     report: Report = lambda name, progress: None,
@@ -642,27 +654,27 @@ def generate_answers(
     Raises:
         InputError: see `plan_answers`; or the cost is capped and the model has no price.
     """
-    plan = plan_answers(project, ready, wanted, caps)
-    left = [
+    plan = plan_answers(project, ready, request, caps)
+    omissions = [
         f"{how_many(plan.skipped, 'answers')} without passages in the run" if plan.skipped else "",
         f"{how_many(plan.without_text, 'answers')} without passage texts"
         if plan.without_text
         else "",
     ]
-    remark = ", ".join(filter(None, left))
+    remark = ", ".join(filter(None, omissions))
     # Stored by name because runs that are added later were not requested.
-    runs = wanted.runs if wanted.runs == () else named_runs(project, wanted.runs)
-    asked = {
+    runs = request.runs if request.runs == () else named_runs(project, request.runs)
+    request_record = {
         "runs": runs,
-        "ks": list(wanted.ks),
-        "from_gold": wanted.from_gold,
-        "draws": wanted.draws,
-        "temperature": wanted.temperature,
+        "ks": list(request.ks),
+        "from_gold": request.from_gold,
+        "draws": request.draws,
+        "temperature": request.temperature,
         "left_out": remark,
         "max_calls": caps.max_calls,
         "max_cost": caps.max_cost,
     }
-    kept = {name: value for name, value in asked.items() if value not in (None, "", False)}
+    kept = {name: value for name, value in request_record.items() if value not in (None, "", False)}
     back_end = ready.back_end() if ready.needs_model else None
     work = AnswerJob(ready.model, kept, len(plan.to_ask), ANSWERS, back_end, caps)
     return run_job(
@@ -684,7 +696,7 @@ def generate_answers(
 def start_answering(
     project: Project,
     ready: ReadyGenerator,
-    wanted: WantedAnswers,
+    request: WantedAnswers,
     author: str,
     caps: JobScope = ALL_MISSING,
 ) -> BackgroundJob:
@@ -695,7 +707,7 @@ def start_answering(
         ANSWERS,
         author,
         lambda owned, report, control: generate_answers(
-            owned, ready, wanted, author, caps, report, control
+            owned, ready, request, author, caps, report, control
         ),
     )
 

@@ -263,47 +263,51 @@ def take_snapshot(
     queries = asked_queries(project, query_ids)
     if not queries:
         raise InputError("no-queries", "No queries with texts.", "Import queries.")
-    asked = fingerprint_of(["target", *(getattr(target, part) for part in DECIDING)])
+    fingerprint = fingerprint_of(["target", *(getattr(target, part) for part in DECIDING)])
     opened = next((entry for entry in list_snapshots(project) if entry.name == name), None)
-    if opened is not None and opened.asked != asked:
+    if opened is not None and opened.asked != fingerprint:
         raise InputError(
             "freeze-of-another-request",
             f"Snapshot '{name}' was started with another request.",
             f"Use the original file, or discard the snapshot: exam snapshots remove {name}.",
         )
-    key = begin_freeze(project, name, target.url, asked, author) if opened is None else opened.key
-    words = {query.query_id: query.text for query in queries}
-    kept = _kept_results(project, key, words)
-    before = len(kept)
-    failed = _ask_target(
-        project, target, key, [query for query in queries if query.query_id not in kept], watch
+    key = (
+        begin_freeze(project, name, target.url, fingerprint, author)
+        if opened is None
+        else opened.key
     )
-    kept = _kept_results(project, key, words)
-    if not kept or (failed and not allow_failed):
+    words = {query.query_id: query.text for query in queries}
+    answered = _kept_results(project, key, words)
+    before = len(answered)
+    failed = _ask_target(
+        project, target, key, [query for query in queries if query.query_id not in answered], watch
+    )
+    answered = _kept_results(project, key, words)
+    if not answered or (failed and not allow_failed):
         first, reason = next(iter(failed.items()))
-        if not kept:
+        if not answered:
             drop_freeze(project, name, author)
         hint = (
-            f"Kept {how_many(len(kept), 'responses')}. Repeat snapshot {name} to retry, or add"
+            f"Kept {how_many(len(answered), 'responses')}. Repeat snapshot {name} to retry, or add"
             " --allow-failed."
         )
         raise GradingError(
             "queries-failed",
             f"{how_many(len(failed), 'queries')} of {len(queries):,} failed,"
             f" first {first}: {reason}.",
-            hint if kept else "Nothing was kept. Check that the target works.",
+            hint if answered else "Nothing was kept. Check that the target works.",
         )
-    given = {
+    results = {
         query_id: msgspec.json.decode(response.given, type=TargetResult)
-        for query_id, response in kept.items()
+        for query_id, response in answered.items()
     }
     with project.transaction() as cursor:
-        changed = _write_snapshot(cursor, target, name, queries, given)
+        changed = _write_snapshot(cursor, target, name, queries, results)
         system = None
         # Targets without a path to an answer are skipped here too.
         found_texts = [
             Response(name, query_id, entry.answer, file=target.url)
-            for query_id, entry in given.items()
+            for query_id, entry in results.items()
             if entry.answer is not None
         ]
         if found_texts:
@@ -325,11 +329,11 @@ def take_snapshot(
             failed=len(failed),
             changed=changed,
         )
-    empty = sum(not entry.passages and entry.answer is None for entry in given.values())
+    empty = sum(not entry.passages and entry.answer is None for entry in results.values())
     run = name if target.passages else None
-    middle = sorted(entry.seconds for entry in kept.values())[len(kept) // 2]
+    middle = sorted(entry.seconds for entry in answered.values())[len(answered) // 2]
     return SnapshotResult(
-        run, system, len(queries), len(given) - empty, empty, failed, changed, middle, before
+        run, system, len(queries), len(results) - empty, empty, failed, changed, middle, before
     )
 
 
@@ -463,7 +467,7 @@ def _write_snapshot(
     target: Target,
     name: str,
     queries: Sequence[AskedQuery],
-    given: dict[str, TargetResult],
+    results: dict[str, TargetResult],
 ) -> int:
     """Write passages and run. Return how many passages have another text than the project's under
     their id.
@@ -472,11 +476,11 @@ def _write_snapshot(
         return 0
     texts = {
         passage_id: text
-        for result in given.values()
+        for result in results.values()
         for passage_id, text, _ in result.passages
         if text is not None
     }
-    known = dict(
+    texts_by_id = dict(
         cursor.execute(
             "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
             " WHERE list_contains($ids, passage_id)",
@@ -487,14 +491,14 @@ def _write_snapshot(
     # passage.
     named = {
         passage_id: passage_id
-        if known.get(passage_id, text) == text
+        if texts_by_id.get(passage_id, text) == text
         else f"{passage_id}~{_text_digest(text)}"
         for passage_id, text in texts.items()
     }
     add_passages(cursor, [Passage(named[passage_id], text) for passage_id, text in texts.items()])
     ranked = []
     for query in queries:
-        result = given.get(query.query_id, TargetResult())
+        result = results.get(query.query_id, TargetResult())
         order = sorted(result.passages, key=lambda passage: -passage[2])
         ranked += [
             # Scores are places from the end, so that equal ones keep the order of the target.
@@ -675,7 +679,7 @@ def _both_results(
         for (name,) in project.rows("SELECT name FROM runs SEMI JOIN responses USING (run_key)")
     }
     by_run = top_passages(project, [before, after], k)
-    kept = {one.name: one.system for one in list_snapshots(project)}
+    systems = {one.name: one.system for one in list_snapshots(project)}
 
     tops = [{} if run in written else by_run[run] for run in (before, after)]
     # The passages of a long response are joined with blank lines.
@@ -687,7 +691,7 @@ def _both_results(
                 " JOIN passages p USING (passage_key)"
                 " JOIN passage_texts x ON x.text_key = p.text_key"
                 " WHERE name = ? GROUP BY query_key, query_id ORDER BY query_key",
-                [run if run in written else kept.get(run)],
+                [run if run in written else systems.get(run)],
             )
         )
         for run in (before, after)

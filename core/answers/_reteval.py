@@ -389,13 +389,13 @@ def _judge_model(project: Project, view: RetEvalChoices) -> AnswerModel | None:
     """Return the model of a view's answer check; None without one."""
     if answer_judge(view.judge).needs != "model":
         return None
-    known = [
+    judges = [
         one for one in answer_models(project, "judge") if one.parameters.get("judge") == view.judge
     ]
     if view.judge_model is None:
-        return known[-1] if known else None
+        return judges[-1] if judges else None
     model = find_answer_model(project, "judge", view.judge_model)
-    if model not in known:
+    if model not in judges:
         raise InputError(
             "answer-judge-of-another-kind",
             f"Answer check '{model.name}' is not of the kind {view.judge}.",
@@ -638,7 +638,7 @@ def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: P
     if not graded:
         return {}
     board = leaderboard(project, f"{COVER}@{policy.cutoff}", "exam", policy)
-    asked = set(board.query_ids)
+    covered_queries = set(board.query_ids)
     # By the state of a missing answer, or by the query and the texts of an answer's parts.
     scores: dict[str | tuple[str, tuple[str, ...]], float | None] = {
         "skipped": 0.0 if policy.skipped == "zero" else None,
@@ -656,7 +656,7 @@ def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: P
             if line.answer is None
             else (query_id, tuple(part.text for part in split_response(line.answer)))
             for query_id, line in evaluation.lines[run, k].items()
-            if query_id in asked
+            if query_id in covered_queries
         }
         if places and scores.keys() >= set(places.values()):
             by_run[run] = {query_id: scores[place] for query_id, place in places.items()}

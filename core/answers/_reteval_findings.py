@@ -167,7 +167,7 @@ def _case_rows(
 ) -> list[CaseRow]:
     """Return the cases of some runs and depths, in no particular order."""
     confirmed = confirmed_cases(project, evaluation.generator.key)
-    known = {(one.query_id, one.run, one.k) for one in confirmed}
+    confirmed_places = {(one.query_id, one.run, one.k) for one in confirmed}
     parting = [
         line
         for place in places
@@ -175,7 +175,7 @@ def _case_rows(
         if line.answer is not None
         and (
             verdicts_of(line, evaluation.gold[line.query_id]).part
-            or (line.query_id, line.run, line.k) in known
+            or (line.query_id, line.run, line.k) in confirmed_places
         )
     ]
     return _make_case_rows(project, evaluation, parting, confirmed)
@@ -188,7 +188,7 @@ def _make_case_rows(
     confirmed: Sequence[ConfirmedCase],
 ) -> list[CaseRow]:
     """Return lines with their verdicts, proposals and confirmations."""
-    known = group_pairs(((case.query_id, case.run, case.k), case) for case in confirmed)
+    cases_of_place = group_pairs(((case.query_id, case.run, case.k), case) for case in confirmed)
     verdicts = [verdicts_of(line, evaluation.gold[line.query_id]) for line in lines]
     near = [line for line, own in zip(lines, verdicts, strict=True) if _may_be_near(line, own)]
     # All passages are read and encoded in one go.
@@ -216,7 +216,7 @@ def _make_case_rows(
             side.query.answers,
             alike.compare(_with_texts(line), side.passages) if _may_be_near(line, own) else None,
         )
-        confirmations = tuple(known.get((line.query_id, line.run, line.k), ()))
+        confirmations = tuple(cases_of_place.get((line.query_id, line.run, line.k), ()))
         rows.append(CaseRow(line, side, own, propose_case(own, behind), confirmations))
     return rows
 
@@ -357,14 +357,16 @@ def confirm_case(
     )
 
 
-def unseen_by(row: CaseRow, author: str, seen: Collection[int]) -> list[ConfirmedCase]:
+def unseen_by(row: CaseRow, author: str, seen_keys: Collection[int]) -> list[ConfirmedCase]:
     """Return other people's confirmations of a case that the author had not seen when confirming
     it.
 
     Args:
-        seen: keys of the confirmations that the author saw.
+        seen_keys: keys of the confirmations that the author saw.
     """
-    return [one for one in row.confirmed if one.author != as_name(author) and one.key not in seen]
+    return [
+        one for one in row.confirmed if one.author != as_name(author) and one.key not in seen_keys
+    ]
 
 
 def take_back_case(
@@ -648,13 +650,13 @@ def people_verdicts(project: Project, source: str | None = None) -> list[PeopleV
         InputError: there are no such answers. The message says whether verdicts or gold answers are
             missing, or people are evenly split.
     """
-    texts, known = answer_texts(project), answer_verdicts(project, source)
-    asked = {query.key: query for query in asked_queries(project) if query.answers}
+    texts, people_values = answer_texts(project), answer_verdicts(project, source)
+    questions_by_key = {query.key: query for query in asked_queries(project) if query.answers}
     checked = []
-    for (key, answer), by_person in known.items():
+    for (key, answer), by_person in people_values.items():
         yes = sum(by_person.values())
-        if key in asked and 2 * yes != len(by_person):
-            query = asked[key]
+        if key in questions_by_key and 2 * yes != len(by_person):
+            query = questions_by_key[key]
             checked.append(
                 PeopleVerdict(
                     query.query_id,
@@ -664,14 +666,14 @@ def people_verdicts(project: Project, source: str | None = None) -> list[PeopleV
             )
     if checked:
         return checked
-    verdicts = how_many(sum(map(len, known.values())), "human answer checks")
-    if not known:
+    verdicts = how_many(sum(map(len, people_values.values())), "human answer checks")
+    if not people_values:
         raise InputError(
             "no-human-verdicts",
             "No human answer checks yet.",
             "Import them: exam import answer-verdicts FILE.",
         )
-    if not any(key in asked for key, _ in known):
+    if not any(key in questions_by_key for key, _ in people_values):
         raise InputError(
             "no-verdicts-with-gold",
             f"{verdicts}, but none for a query with gold answers.",
@@ -695,13 +697,15 @@ def match_verdicts(
     Raises:
         InputError: no verdict is about a query with gold answers.
     """
-    asked = {query.query_id: query for query in asked_queries(project) if query.answers}
+    questions_by_id = {query.query_id: query for query in asked_queries(project) if query.answers}
     checked = [
         PeopleVerdict(
-            query_id, make_pair(asked[query_id].text, answer, asked[query_id].answers), acceptable
+            query_id,
+            make_pair(questions_by_id[query_id].text, answer, questions_by_id[query_id].answers),
+            acceptable,
         )
         for query_id, answer, acceptable in verdicts
-        if query_id in asked
+        if query_id in questions_by_id
     ]
     if not checked:
         raise InputError(
@@ -775,22 +779,22 @@ def _agreement_row(
     samples: int,
 ) -> AgreementRow:
     results = check_results(project, judge.name, [check.pair for check in human_checks], model)
-    known = [check for check in human_checks if results[check.pair].state != "waiting"]
-    people = [check.acceptable for check in known]
-    questions = [check.query_id for check in known]
-    scores = [results[check.pair].score for check in known]
+    finished = [check for check in human_checks if results[check.pair].state != "waiting"]
+    people = [check.acceptable for check in finished]
+    questions = [check.query_id for check in finished]
+    scores = [results[check.pair].score for check in finished]
     yes = [
-        None if (verdict := results[check.pair].yes) is None else int(verdict) for check in known
+        None if (verdict := results[check.pair].yes) is None else int(verdict) for check in finished
     ]
     return AgreementRow(
         judge,
         None if model is None else model.name,
         against_people(yes, people, questions, samples=samples),
         judge.threshold,
-        len(human_checks) - len(known),
-        threshold_curve(scores, people) if judge.graded and known else [],
+        len(human_checks) - len(finished),
+        threshold_curve(scores, people) if judge.graded and finished else [],
         halves_test(scores, people, judge.threshold, questions, samples=samples)
-        if judge.graded and known
+        if judge.graded and finished
         else None,
     )
 
@@ -847,10 +851,10 @@ def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...]
     """
     runs: dict[str, None] = {}
     ks: set[int] = set()
-    known = named_runs(project, None)
+    run_options = named_runs(project, None)
     for job in recorded_jobs(project, "generating", subject=generator.key):
         named = job.request.get("runs")
-        runs |= dict.fromkeys(known if named is None else named)
+        runs |= dict.fromkeys(run_options if named is None else named)
         ks |= set(job.request.get("ks", ())) if named != [] else set()
     for run, k in project.rows(
         "SELECT DISTINCT run, k FROM generated_answers"
@@ -859,8 +863,8 @@ def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...]
     ):
         runs[run] = None
         ks.add(k)
-    every = dict.fromkeys((*known, *run_names(project)))
-    return tuple(run for run in every if run in runs) or tuple(known), tuple(sorted(ks)) or KS
+    every = dict.fromkeys((*run_options, *run_names(project)))
+    return tuple(run for run in every if run in runs) or tuple(run_options), tuple(sorted(ks)) or KS
 
 
 def usual_judge(project: Project) -> str:

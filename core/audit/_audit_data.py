@@ -245,7 +245,18 @@ def _drawn_batches(
         )
         for batch in list_batches(project, audit)
     }
-    for key, query, passage, chance, size, drawn, doubled, known, first, second in project.rows(
+    for (
+        key,
+        query,
+        passage,
+        chance,
+        size,
+        drawn,
+        doubled,
+        known_value,
+        first,
+        second,
+    ) in project.rows(
         f"WITH said AS (FROM {LAST_SAID} WHERE said = 'judged')"
         " SELECT c.batch_key, query_id, passage_id, chance, c.size, drawn, doubled, known,"
         " a.value, b.value"
@@ -263,7 +274,11 @@ def _drawn_batches(
             drawn,
             doubled,
         )
-        for values, value in ((entry.known, known), (entry.first, first), (entry.second, second)):
+        for values, value in (
+            (entry.known, known_value),
+            (entry.first, first),
+            (entry.second, second),
+        ):
             values[at] = np.nan if value is None else value
     return list(by_key.values())
 
@@ -301,21 +316,21 @@ def estimate_gains(facts: AuditNumbers, machine: bool = True) -> Estimation | No
         machine: whether to predict judgments also from graders; otherwise only from ranks and other
             judgments. The estimates are unbiased in both cases.
     """
-    done = [batch for batch in facts.batches if batch.done]
-    if not done:
+    finished = [batch for batch in facts.batches if batch.done]
+    if not finished:
         return None
     first = facts.batches[0]
     pool = pool_of(facts.weights, facts.columns if machine else {})
     # Shares are fixed before anything is drawn, so that they do not depend on the outcome.
     size = float(first.size)
     planned = planned_chances(
-        first.sizes, [size] * max(facts.looks, len(done), PLANNED), known=~np.isnan(first.known)
+        first.sizes, [size] * max(facts.looks, len(finished), PLANNED), known=~np.isnan(first.known)
     )
     judged = [
         JudgedBatch(
             batch.chances, batch.drawn, batch.drawn & ~np.isnan(batch.first), ~np.isnan(batch.known)
         )
-        for batch in done
+        for batch in finished
     ]
     gains = facts.gains(facts.judged)
     predicted = predict_batches(pool, judged, planned, gains)
@@ -386,8 +401,8 @@ def draw_batch(
     )
     facts = gather_facts(project, audit)
     items = facts.weights.items
-    known = values_of(source_judgments(project, audit.source), items)
-    if not np.isnan(known).any():
+    known_values = values_of(source_judgments(project, audit.source), items)
+    if not np.isnan(known_values).any():
         raise InputError(
             "everything-judged",
             "No passages left to draw: every passage that affects a score is judged.",
@@ -395,7 +410,7 @@ def draw_batch(
         )
     number = len(before) + 1
     sizes, how = _draw_sizes(facts)
-    eligible = np.isnan(known)
+    eligible = np.isnan(known_values)
     chance = np.where(eligible, inclusion_chances(sizes, float(size), FLOOR, eligible), 1.0)
     drawn = drawn_of(chance, str(audit.seed), number, items) & eligible
     twice = drawn_of(np.full(len(items), doubled), f"{audit.seed} second", number, items) & drawn
@@ -426,7 +441,7 @@ def draw_batch(
             "size": np.where(eligible, sizes, 0.0),
             "drawn": drawn,
             "doubled": twice,
-            "known": [None if np.isnan(value) else int(value) for value in known],
+            "known": [None if np.isnan(value) else int(value) for value in known_values],
         }
         types = {
             "query_id": "VARCHAR",

@@ -101,8 +101,8 @@ def design_audit(
             "Grade passages first: exam grade",
         )
     batch_size, looks = in_batches(goal, batch_size, looks)
-    kept = source or f"audit: {name}"
-    highest = max(judged_values(project, kept) or SCALE) if highest is None else highest
+    source_name = source or f"audit: {name}"
+    highest = max(judged_values(project, source_name) or SCALE) if highest is None else highest
     seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     check_rules(
         (
@@ -143,7 +143,7 @@ def design_audit(
             raise InputError(
                 "name-taken", f"An audit named '{name}' already exists.", "Choose another name."
             )
-        check_new(cursor, "source", [kept])
+        check_new(cursor, "source", [source_name])
         key = cursor.execute(
             "INSERT INTO audits VALUES"
             " (nextval('keys'), ?, ?, ?, ?::VARCHAR[], ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
@@ -154,7 +154,7 @@ def design_audit(
                 json.dumps(resolved.as_dict()),
                 list(dict.fromkeys([base.grader.spec.fingerprint, *further])),
                 json.dumps(goal.as_dict(), ensure_ascii=False),
-                kept,
+                source_name,
                 highest,
                 batch_size,
                 looks,

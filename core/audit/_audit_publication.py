@@ -37,13 +37,16 @@ def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
     for number, audit in enumerate(with_batches, 1):
         facts = gather_facts(project, audit)
         name = f"audit-{number}.json"
-        what = (
+        description = (
             f"The audit '{facts.name}' by {facts.measure}: its"
             " design, seed, ranks, chances and judgments.\n"
             f"    exam audit leaderboard --from {name} recomputes its leaderboard"
             " without the project."
         )
-        files[name] = what, (json.dumps(facts_as_json(facts), ensure_ascii=False) + "\n").encode()
+        files[name] = (
+            description,
+            (json.dumps(facts_as_json(facts), ensure_ascii=False) + "\n").encode(),
+        )
     return files
 
 
@@ -114,22 +117,22 @@ def read_facts(data: bytes, name: str) -> AuditNumbers:
         InputError: the file is not an audit file, or comes from a newer version.
     """
     try:
-        given = json.loads(data)
+        content = json.loads(data)
     except ValueError as error:
         raise InputError(
             "not-an-audit", f"{name} is not an audit file ({error}).", _WHICH
         ) from error
-    if not isinstance(given, dict) or given.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError("not-an-audit", f"{name} is not an audit file of a bundle.", _WHICH)
-    if given.get("format_version") != FORMAT_VERSION:
+    if content.get("format_version") != FORMAT_VERSION:
         raise InputError(
             "unknown-format-version",
-            f"Unknown format version {given.get('format_version')} of {name}. This program reads"
+            f"Unknown format version {content.get('format_version')} of {name}. This program reads"
             f" version {FORMAT_VERSION}.",
             "Use the version of Exam Workbench that wrote the file, or a newer version than that.",
         )
     try:
-        return _facts_from_json(given)
+        return _facts_from_json(content)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, WorkbenchError) as error:
         raise InputError(
             "not-an-audit", f"Cannot read the audit in {name} ({error}).", _WHICH
@@ -139,27 +142,27 @@ def read_facts(data: bytes, name: str) -> AuditNumbers:
 _WHICH = "Use an audit file of a bundle, such as audit-1.json."
 
 
-def _facts_from_json(given: Mapping[str, Any]) -> AuditNumbers:
-    items = [(str(query), str(passage)) for query, passage in given["passages"]]
+def _facts_from_json(content: Mapping[str, Any]) -> AuditNumbers:
+    items = [(str(query), str(passage)) for query, passage in content["passages"]]
     ranks = [
         (str(run), *items[int(at)], int(rank))
-        for run, ranking in given["ranks"].items()
+        for run, ranking in content["ranks"].items()
         for at, rank in ranking
     ]
     weights = weights_from(
-        ranks, list(given["ranks"]), linear_measure(given["measure"]), int(given["queries"])
+        ranks, list(content["ranks"]), linear_measure(content["measure"]), int(content["queries"])
     )
     if list(weights.items) != items:
         raise ValueError("passages do not match the ranks")
     n = len(items)
     return AuditNumbers(
-        **{name: given[name] for name in _PLAIN},
-        goal=Goal(**given["goal"]),
+        **{name: content[name] for name in _PLAIN},
+        goal=Goal(**content["goal"]),
         weights=weights,
         ranks=ranks,
-        labels=_values_from_json(given["labels"], n),
+        labels=_values_from_json(content["labels"], n),
         columns={
-            str(name): _values_from_json(values, n) for name, values in given["features"].items()
+            str(name): _values_from_json(values, n) for name, values in content["features"].items()
         },
         batches=[
             DrawnBatch(
@@ -170,7 +173,7 @@ def _facts_from_json(given: Mapping[str, Any]) -> AuditNumbers:
                 design=dict(batch["design"]),
                 **_batch_arrays(batch, n),
             )
-            for batch in given["batches"]
+            for batch in content["batches"]
         ],
     )
 
@@ -195,13 +198,14 @@ def audited_by(
     Args:
         measure: an audit of this measure is preferred to newer audits of other measures.
     """
-    done = [
+    finished = [
         audit
         for audit in _audits_of_policy(project, policy)
         if any(batch.done for batch in list_batches(project, audit))
     ]
     return next(
-        (audit for audit in reversed(done) if audit.measure == measure), done[-1] if done else None
+        (audit for audit in reversed(finished) if audit.measure == measure),
+        finished[-1] if finished else None,
     )
 
 
@@ -279,7 +283,7 @@ def _describe_sample(project: Project, audit: Audit, facts: AuditNumbers) -> str
         if assessor.judged
     }
     looked = sum(batch.looked for batch in facts.batches)
-    missed, known = sum(batch.cannot_say for batch in drawn), drawn[0].known
+    missed, known_count = sum(batch.cannot_say for batch in drawn), drawn[0].known
     phrases = (
         (
             True,
@@ -297,8 +301,8 @@ def _describe_sample(project: Project, audit: Audit, facts: AuditNumbers) -> str
         (not looked, " without seeing labels."),
         (missed, f" Passages that could not be judged: {missed:,}."),
         (
-            known,
-            f" Passages judged before the audit: {known:,}. They enter with probability 1.",
+            known_count,
+            f" Passages judged before the audit: {known_count:,}. They enter with probability 1.",
         ),
     )
     return "".join(phrase for applies, phrase in phrases if applies)

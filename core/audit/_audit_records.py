@@ -43,7 +43,7 @@ class Goal:
             "width": ("half_width",),
             "budget": ("budget",),
         }
-        given = needs.get(self.aim, ())
+        required = needs.get(self.aim, ())
         check_rules(
             (
                 self.aim not in needs,
@@ -54,11 +54,11 @@ class Goal:
                 ),
             ),
             (
-                any(getattr(self, name) is None for name in given),
+                any(getattr(self, name) is None for name in required),
                 InputError(
                     "incomplete-goal",
                     f"The goal '{self.aim}' is incomplete.",
-                    f"Give {' and '.join(f'--{name}' for name in given)}.".replace("_", "-"),
+                    f"Give {' and '.join(f'--{name}' for name in required)}.".replace("_", "-"),
                 ),
             ),
             (
@@ -282,18 +282,18 @@ def find_audit(project: Project, name: str | None = None) -> Audit:
     Raises:
         InputError: the name is unknown, or the project has no audits.
     """
-    known = find_audits(project)
+    audits = find_audits(project)
     if name is not None:
-        candidates = [audit for audit in known if audit.name == name]
+        candidates = [audit for audit in audits if audit.name == name]
     else:
-        candidates = [audit for audit in known if not audit.ended] or known
+        candidates = [audit for audit in audits if not audit.ended] or audits
     if candidates:
         return candidates[-1]
     if name is None:
         raise InputError(
             "no-audit", "No audits yet.", "Plan an audit: exam audit design NAME --measure DCG@10"
         )
-    raise unknown_name("unknown-audit", "audit", name, [audit.name for audit in known])
+    raise unknown_name("unknown-audit", "audit", name, [audit.name for audit in audits])
 
 
 def list_batches(project: Project, audit: Audit) -> list[Batch]:

@@ -185,12 +185,12 @@ def _state_best(facts: AuditNumbers, estimated: Estimation, level: float) -> tup
     names = facts.weights.systems
     test = decide_best(facts.weights.w, estimated.corrected, level)
     scores = facts.weights.w @ estimated.corrected.gains
-    left = sorted(test.systems, key=lambda at: -scores[at])
+    order = sorted(test.systems, key=lambda at: -scores[at])
     if test.holds:
-        return True, f"The best of {len(names):,} systems is {names[left[0]]}."
+        return True, f"The best of {len(names):,} systems is {names[order[0]]}."
     return (
         False,
-        f"{names[left[0]]} leads. Possibly as good: {first_few([names[at] for at in left[1:]])}.",
+        f"{names[order[0]]} leads. Possibly as good: {first_few([names[at] for at in order[1:]])}.",
     )
 
 
@@ -343,14 +343,14 @@ def board_of(
         for batch in facts.batches
         if not batch.done
     )
-    known = int((~np.isnan(facts.batches[0].known)).sum()) if facts.batches else 0
+    known_count = int((~np.isnan(facts.batches[0].known)).sum()) if facts.batches else 0
     common: dict[str, Any] = {
         "audit": facts.name,
         "measure": linear_measure(facts.measure).title,
         "confidence": confidence,
         "variance": variance,
         "frame": len(facts.weights.items),
-        "known": known,
+        "known": known_count,
         "waiting": waiting,
         "people": _assessor_agreement(facts),
     }

@@ -225,30 +225,33 @@ def deal_ahead(
     with project.transaction("judge audits", author=name) as cursor:
         state = read_state(cursor, audit)
         claims = _own_claims(state, name)
-        kept = [
+        kept_claims = [
             claim
             for claim in claims
             if _count_waiting(state, name, claim.query_key, claim.turn, again=False)
         ]
         waits = sum(
-            _count_waiting(state, name, claim.query_key, claim.turn, again=False) for claim in kept
+            _count_waiting(state, name, claim.query_key, claim.turn, again=False)
+            for claim in kept_claims
         )
         while waits < passages:
             # Passages that they skipped are dealt again when nothing else is left.
-            again = not kept
-            has = [(claim.query_key, claim.turn) for claim in kept]
+            again = not kept_claims
+            has = [(claim.query_key, claim.turn) for claim in kept_claims]
             chosen = _choose_query(
                 cursor, state, name, has, again, lambda query: project.allows("judge audits", query)
             )
             if chosen is None:
                 break
             own = next((claim for claim in claims if (claim.query_key, claim.turn) == chosen), None)
-            kept.append(own or claim_query(cursor, state, *chosen, name, lease))
+            kept_claims.append(own or claim_query(cursor, state, *chosen, name, lease))
             waits += _count_waiting(state, name, *chosen, again)
         for claim in claims:
-            if claim not in kept:
+            if claim not in kept_claims:
                 _end_claim(cursor, claim)
-    return _make_hands(project, audit, name, state, sorted(kept, key=lambda claim: claim.key))
+    return _make_hands(
+        project, audit, name, state, sorted(kept_claims, key=lambda claim: claim.key)
+    )
 
 
 def _make_hands(

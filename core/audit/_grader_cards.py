@@ -240,17 +240,17 @@ class GraderChoice:
     @property
     def description(self) -> str:
         """The result in two sentences."""
-        kept = [one.grader for one in self.graders if one.kept]
+        kept_graders = [one.grader for one in self.graders if one.kept]
         if len(self.graders) == 1:
             return (
                 f"Only {self.chosen} has labels. Grade the pool with another grader, or import"
                 " labels, to compare."
             )
-        if len(kept) == 1:
+        if len(kept_graders) == 1:
             return f"Choose {self.chosen}. It is better than every other grader."
         return (
             f"Choose {self.chosen}. Graders that are not separated from the best:"
-            f" {', '.join(kept)}."
+            f" {', '.join(kept_graders)}."
         )
 
 
@@ -266,18 +266,18 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
         InputError: no batch is finished, or fewer than 3 systems differ.
     """
     facts = gather_facts(project, audit)
-    w, kept, machines = facts.weights.w, [], []
-    for one in label_graders(project):
-        values = labels_of(project, audit, one.spec.fingerprint, facts.weights.items)
-        least = basis_of(project, audit, one.spec.fingerprint).min_rating
-        own = replace(facts, labels=values, top_rating=one.spec.max_rating, min_rating=least)
+    w, kept_values, machines = facts.weights.w, [], []
+    for stored in label_graders(project):
+        values = labels_of(project, audit, stored.spec.fingerprint, facts.weights.items)
+        least = basis_of(project, audit, stored.spec.fingerprint).min_rating
+        own = replace(facts, labels=values, top_rating=stored.spec.max_rating, min_rating=least)
         scores = w @ own.machine
         # No correlation is defined for a constant leaderboard, such as that of a grader without
         # labels here.
         if scores.std() > 1e-12:
-            kept.append((one.spec, float((~np.isnan(values)).mean())))
+            kept_values.append((stored.spec, float((~np.isnan(values)).mean())))
             machines.append(scores)
-    prints = [spec.fingerprint for spec, _ in kept]
+    prints = [spec.fingerprint for spec, _ in kept_values]
     estimated = estimate_gains(
         replace(facts, columns=columns_of(project, audit, prints, facts.weights.items))
     )
@@ -287,7 +287,7 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
             f"Audit '{audit.name}' has no judged batch yet.",
             audit.next_step,
         )
-    if len(w) < 3 or not kept or (w @ estimated.corrected.gains).std() <= 1e-12:
+    if len(w) < 3 or not kept_values or (w @ estimated.corrected.gains).std() <= 1e-12:
         raise InputError(
             "too-few-systems",
             "A choice of a grader needs 3 systems with different scores.",
@@ -302,14 +302,14 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
             float(compared.value[i]),
             bool(compared.kept[i]),
             *(
-                known_or_none(one[i])
-                for one in (compared.behind.value, compared.behind.low, compared.behind.high)
+                known_or_none(bounds[i])
+                for bounds in (compared.behind.value, compared.behind.low, compared.behind.high)
             ),
         )
-        for i, (spec, share) in enumerate(kept)
+        for i, (spec, share) in enumerate(kept_values)
     ]
     rows.sort(key=lambda row: (-row.correlation, row.grader))
-    chosen = kept[compared.chosen][0].name
+    chosen = kept_values[compared.chosen][0].name
     return GraderChoice(
         audit.name, audit.measure_title, 1 - facts.alpha, estimated.corrected.judged, chosen, rows
     )
@@ -395,13 +395,13 @@ def make_card(project: Project, grader: StoredGrader, author: str) -> GraderCard
         "SELECT sum(calls)::BIGINT, sum(cost) FROM jobs WHERE kind = 'grading' AND subject_key = ?",
         [grader.key],
     )
-    asked, watched = grader.grades + grader.failures, grader_drift(project, grader.spec)
+    grade_count, watched = grader.grades + grader.failures, grader_drift(project, grader.spec)
     content = {
         "bank_version": latest_version(project),
         "agreement": _audit_agreement(project, grader),
         "unsampled": _unsampled_agreement(project, grader),
-        "failed": grader.failures / asked if asked else None,
-        "defaulted": defaulted / asked if asked else None,
+        "failed": grader.failures / grade_count if grade_count else None,
+        "defaulted": defaulted / grade_count if grade_count else None,
         "consistent": None if watched is None else 1 - watched.changed / watched.pairs,
         "flips": [
             {
@@ -442,7 +442,7 @@ def probe_robustness(
 
 def _input_marks(project: Project, grader: StoredGrader) -> dict[str, Any]:
     """Return numbers that change with the inputs of a card."""
-    ((judged, judgments, given, withdrawn, probes),) = project.rows(
+    ((judged, judgments, override_hash, withdrawn, probes),) = project.rows(
         "SELECT (SELECT count(*) FROM audit_verdicts), (SELECT sum(hash(j))::VARCHAR"
         " FROM judgments j), (SELECT coalesce(max(override_key), 0) FROM overrides),"
         " (SELECT count(*) FROM overrides WHERE withdrawn_at IS NOT NULL),"
@@ -452,7 +452,7 @@ def _input_marks(project: Project, grader: StoredGrader) -> dict[str, Any]:
     return {
         "judgments": [judged, judgments],
         "questions": latest_version(project),
-        "overrides": [given, withdrawn],
+        "overrides": [override_hash, withdrawn],
         "probe": probes,
         "grades": [grader.grades, grader.failures],
     }
@@ -462,17 +462,17 @@ def _audit_agreement(project: Project, grader: StoredGrader) -> dict[str, Any] |
     """Return the agreement with the newest audit with a finished batch; None without one, or
     without labels in it.
     """
-    done: list[Audit] = [
+    finished: list[Audit] = [
         one
         for one in find_audits(project)
         if any(batch.done for batch in list_batches(project, one))
     ]
-    if not done:
+    if not finished:
         return None
-    estimated = estimate_gains(gather_facts(project, done[-1]))
+    estimated = estimate_gains(gather_facts(project, finished[-1]))
     assert estimated is not None
     facts, w = estimated.facts, estimated.facts.weights
-    labels = labels_of(project, done[-1], grader.spec.fingerprint, w.items)
+    labels = labels_of(project, finished[-1], grader.spec.fingerprint, w.items)
     weight, _ = combined_weights(
         estimated.batches, shares_of_batches(estimated.planned[: len(estimated.batches)])
     )
@@ -486,7 +486,7 @@ def _audit_agreement(project: Project, grader: StoredGrader) -> dict[str, Any] |
         estimated.pool.queries[judged],
     )
     return {
-        "audit": done[-1].name,
+        "audit": finished[-1].name,
         "blind": not any(batch.looked for batch in facts.batches),
         "by_system": {
             run: rates.clustered(weighted_kappas, w.w[i, judged] > 0)

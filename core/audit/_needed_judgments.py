@@ -91,7 +91,7 @@ class Forecast:
     @property
     def description(self) -> str:
         """The needed judgments, as a sentence."""
-        needed, frame, made = (
+        needed, frame, done_count = (
             self.needed or 0,
             f"{self.frame:,} passages",
             f"Judged so far: {self.made:,}.",
@@ -105,15 +105,15 @@ class Forecast:
             (self.needed is None, "The number of judgments that this goal needs is unknown."),
             (
                 self.given and needed > self.frame,
-                f"To judge: All {frame} (fewer than the budget). {made}{guess}",
+                f"To judge: All {frame} (fewer than the budget). {done_count}{guess}",
             ),
-            (self.given, f"To judge: {needed:,} of {frame}. {made}{guess}"),
+            (self.given, f"To judge: {needed:,} of {frame}. {done_count}{guess}"),
             (
                 self.made >= needed,
                 f"Judged: {self.made:,} of {frame}. The expected need was {needed:,}.",
             ),
             (needed >= self.frame, f"All {frame} need a judgment.{guess}"),
-            (True, f"About {needed:,} of {frame} need a judgment. {made}{guess}"),
+            (True, f"About {needed:,} of {frame} need a judgment. {done_count}{guess}"),
         )
         return next(sentence for applies, sentence in cases if applies)
 
@@ -128,12 +128,12 @@ def forecast_audit(project: Project, audit: Audit) -> Forecast:
 def forecast_of(facts: AuditNumbers) -> Forecast:
     """Return the forecast of an audit, computed only from its facts; see `forecast_audit`."""
     estimated, plain = estimate_gains(facts), estimate_gains(facts, machine=False)
-    known = (
+    is_known = (
         ~np.isnan(facts.batches[0].known)
         if facts.batches
         else np.zeros(len(facts.weights.items), bool)
     )
-    frame = int((~known).sum())
+    frame = int((~is_known).sum())
     size = weigh_passages(facts)
     spread, without = _gain_spreads(facts, estimated, plain)
     rows = _weight_rows(facts, estimated)
@@ -145,10 +145,12 @@ def forecast_of(facts: AuditNumbers) -> Forecast:
     )
     confidence = 1 - facts.alpha
     learnt = size * (spread if isinstance(spread, np.ndarray) else 1.0)
-    widths = expected_width(rows, learnt, spread, budgets, known=known, confidence=confidence)
-    machineless = expected_width(rows, size, without, budgets, known=known, confidence=confidence)
+    widths = expected_width(rows, learnt, spread, budgets, known=is_known, confidence=confidence)
+    machineless = expected_width(
+        rows, size, without, budgets, known=is_known, confidence=confidence
+    )
     flat = expected_width(
-        rows, np.ones_like(size), without, budgets, known=known, confidence=confidence, floor=1.0
+        rows, np.ones_like(size), without, budgets, known=is_known, confidence=confidence, floor=1.0
     )
     curve = [
         Width(int(n), *(float(np.median(one)) for one in (with_machine, no_machine, uniform)))
@@ -162,7 +164,7 @@ def forecast_of(facts: AuditNumbers) -> Forecast:
         known_widths = present_widths[~np.isnan(present_widths)]
         now = float(np.median(known_widths)) if len(known_widths) else None
     made = 0 if estimated is None else estimated.corrected.judged
-    needed = _count_needed(facts, estimated, learnt, spread, known)
+    needed = _count_needed(facts, estimated, learnt, spread, is_known)
     return Forecast(
         curve, made, now, needed, frame, guessed=estimated is None, given=facts.goal.aim == "budget"
     )
@@ -293,7 +295,7 @@ def _count_needed(
     estimated: Estimation | None,
     size: Array,
     spread: Array | float,
-    known: Flags,
+    is_known: Flags,
 ) -> int | None:
     goal, w = facts.goal, facts.weights.w
     if goal.aim == "budget":
@@ -302,7 +304,7 @@ def _count_needed(
     if goal.aim == "width":
         each = 1 - level / len(w)
         return judgments_needed(
-            w, size, spread, 2 * float(goal.half_width or 0.0), known=known, confidence=each
+            w, size, spread, 2 * float(goal.half_width or 0.0), known=is_known, confidence=each
         )
     scores = _current_scores(facts, estimated)
     if goal.aim == "pair":
@@ -317,7 +319,7 @@ def _count_needed(
     if abs(difference) < 1e-12:
         return None
     return judgments_to_separate(
-        w[system] - w[other], size, spread, difference, known=known, confidence=1 - level_each
+        w[system] - w[other], size, spread, difference, known=is_known, confidence=1 - level_each
     )
 
 

@@ -345,7 +345,7 @@ def make_sheet(
     name = None if assessor is None else assessor_name(assessor)
     with project.transaction(act="plan audits") as cursor:
         state = read_state(cursor, audit)
-        taken = {
+        claimed = {
             claim.query_key
             for claim in state.claims
             if claim.turn == 1 and (claim.assessor != name or claim.until is not None)
@@ -353,7 +353,7 @@ def make_sheet(
         waiting = group_pairs(
             (place.query_key, place)
             for place in state.places
-            if not place.is_settled(1) and place.query_key not in taken
+            if not place.is_settled(1) and place.query_key not in claimed
         )
         chosen: dict[int, list[DrawnPassage]] = {}
         for query_key, of_query in waiting.items():
@@ -387,7 +387,7 @@ def _sheet_lines(project: Project, audit: Audit, places: list[DrawnPassage]) -> 
     words = {query.query_id: query.text for query in queries_of(project)}
     passages = passage_texts(project, [entry.passage_id for entry in places])
     version = audit.policy.bank_version or 0
-    asked = {
+    questions = {
         query: tuple(
             entry.shown_text
             for entry in unsealed_questions(project, asked_questions(project, version, query))
@@ -400,7 +400,7 @@ def _sheet_lines(project: Project, audit: Audit, places: list[DrawnPassage]) -> 
             entry.query_id,
             entry.passage_id,
             words[entry.query_id],
-            asked[entry.query_id],
+            questions[entry.query_id],
             passages.get(entry.passage_id, ""),
         )
         for entry in places
@@ -452,7 +452,7 @@ def import_sheet(
                 continue
             new += _write_line(cursor, audit, state, by_name, line, turn, who)
         report.raise_if_refused(_MEND)
-        left = sum(not place.is_settled(1) for place in read_state(cursor, audit).places)
+        open_places = sum(not place.is_settled(1) for place in read_state(cursor, audit).places)
         log_action(
             cursor,
             name,
@@ -463,7 +463,7 @@ def import_sheet(
             verdicts=len(lines),
             new=new,
         )
-    return SheetImportResult(len(lines), new, left)
+    return SheetImportResult(len(lines), new, open_places)
 
 
 _MEND = "Nothing was imported. Correct the file and import it again."
@@ -531,9 +531,9 @@ def _write_line(
     return is_new
 
 
-def import_sentence(done: SheetImportResult) -> str:
+def import_sentence(result: SheetImportResult) -> str:
     """Return the outcome of an import as a sentence."""
     return (
-        f"Imported {how_many(done.verdicts, 'judgments')} ({done.new:,} new)."
-        f" Passages of the batch left to judge: {done.left:,}."
+        f"Imported {how_many(result.verdicts, 'judgments')} ({result.new:,} new)."
+        f" Passages of the batch left to judge: {result.left:,}."
     )

@@ -45,7 +45,7 @@ def take_queries(
         f"CREATE OR REPLACE TEMP TABLE named_topics AS SELECT topic_key FROM ({named}) n"
         " JOIN queries k ON k.query_key = n.topic_key WHERE k.text IN (n.text, k.query_id)"
     )
-    made = add_queries(cursor, queries, replace, keeper)
+    new_count = add_queries(cursor, queries, replace, keeper)
     given = [query.query_id for query in queries if query.text not in ("", query.query_id)]
     stage_columns(cursor, "given_queries", {"query_id": given}, {"query_id": "VARCHAR"})
     following = (
@@ -56,7 +56,7 @@ def take_queries(
     if keeper is not None:
         keeper.keep_queries(f"SELECT queries.query_key FROM queries, {following}", follows=True)
     cursor.execute(f"UPDATE queries SET text = n.text FROM {following}")
-    return made
+    return new_count
 
 
 _NAME = "q.text || ' / ' || s.text"
@@ -78,14 +78,14 @@ def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
     stage_columns(
         cursor, "new_topics", {"query_id": list(dict.fromkeys(topic_ids))}, {"query_id": "VARCHAR"}
     )
-    made = cursor.execute(
+    new_count = cursor.execute(
         "INSERT INTO queries SELECT nextval('keys'), query_id, text, NULL, NULL, NULL FROM ("
         f" SELECT n.query_id, any_value({_NAME}) AS text, min(n.rowid) AS first"
         f" FROM all_subtopics() s JOIN queries q USING (query_key)"
         " JOIN new_topics n ON n.query_id = q.query_id || '/' || s.subtopic_id"
         " ANTI JOIN queries k ON k.query_id = n.query_id GROUP BY n.query_id ORDER BY first)"
     ).fetchall()[0][0]
-    return int(made)
+    return int(new_count)
 
 
 EXAMS = (
@@ -132,13 +132,13 @@ def asking_queries(project: Project, places: Iterable[Place]) -> list[str]:
     """
     places = list(dict.fromkeys(places))
     topics = _topics_of(project, places)
-    asked = [
+    asked_topics = [
         f"{query}/{topic}"
         for query, subtopic in places
         for topic in topics.get(query, ())
         if subtopic is None or subtopic == topic
     ]
-    return list(dict.fromkeys([*(query for query, _ in places), *asked]))
+    return list(dict.fromkeys([*(query for query, _ in places), *asked_topics]))
 
 
 def asked_questions(
@@ -162,14 +162,14 @@ def asked_questions(
     def own_questions(query: str) -> Sequence[Question]:
         return instead[query] if query in instead else bank_questions(project, version, query)
 
-    asked = list(own_questions(query_id))
-    if _is_exam(project, query_id, asked):
+    questions = list(own_questions(query_id))
+    if _is_exam(project, query_id, questions):
         return []
     # An id can have several meanings: a/b/c may be subtopic c of a/b, or subtopic b/c of a.
     parents = [query_id[:at] for at, letter in enumerate(query_id) if letter == "/"]
     for parent in sorted(_queries_among(project, parents), key=len):
-        asked += questions_by_query(project, own_questions(parent)).get(query_id, [])
-    return asked
+        questions += questions_by_query(project, own_questions(parent)).get(query_id, [])
+    return questions
 
 
 def _is_exam(project: Project, query_id: str, own: Sequence[Question]) -> bool:
@@ -201,13 +201,13 @@ def questions_by_query(
     """
     questions = list(questions)
     topics = _topics_of(project, _question_places(questions))
-    asked = [
+    by_topic = [
         (f"{question.query_id}/{topic}", question)
         for question in questions
         for topic in topics.get(question.query_id, ())
         if question.subtopic_id in (None, topic)
     ]
-    return group_pairs([*((question.query_id, question) for question in questions), *asked])
+    return group_pairs([*((question.query_id, question) for question in questions), *by_topic])
 
 
 def _question_places(questions: Iterable[Question]) -> list[Place]:
@@ -368,13 +368,13 @@ def _asked_sql(spec: GraderSpec) -> str:
         return "text"
     separator = f"chr({ord(SEPARATOR)})"
     if "choices" in spec.reads:
-        parts, given = (
+        parts, condition = (
             f"text || {separator} || answer_key || {separator} || choices",
             "answer_key <> '' AND choices <> '[]'",
         )
     else:
-        parts, given = f"text || {separator} || answer_key", "answer_key <> ''"
-    return f"CASE WHEN {given} THEN {parts} END"
+        parts, condition = f"text || {separator} || answer_key", "answer_key <> ''"
+    return f"CASE WHEN {condition} THEN {parts} END"
 
 
 def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
@@ -409,10 +409,10 @@ def _name_texts(
 
 def question_text_key(cursor: Cursor, text: str) -> int:
     """Return the key of a question text; add the text if it is new."""
-    known = cursor.execute("SELECT text_key FROM question_texts WHERE text = ?", [text]).fetchall()
-    if not known:
-        known = cursor.execute(
+    rows = cursor.execute("SELECT text_key FROM question_texts WHERE text = ?", [text]).fetchall()
+    if not rows:
+        rows = cursor.execute(
             "INSERT INTO question_texts VALUES (nextval('keys'), ?, NULL) RETURNING text_key",
             [text],
         ).fetchall()
-    return int(known[0][0])
+    return int(rows[0][0])

@@ -199,11 +199,11 @@ def draft_mark(project: Project, author: str) -> Mark:
     """Return the current mark of a person's drafts. A window compares marks to detect changes in
     other windows.
     """
-    made, undone = count_steps(project, author)
+    step_count, undone = count_steps(project, author)
     count, latest = project.rows(
         "SELECT count(*), max(changed_at) FROM drafts WHERE author = ?", [author]
     )[0]
-    return made, undone, count, latest
+    return step_count, undone, count, latest
 
 
 def _read_question(content: str) -> Question:
@@ -316,13 +316,13 @@ def _write_step(
     author: str,
     after: Mapping[str, Question],
     ids: Sequence[str],
-    seen: int | None = None,
+    base_version: int | None = None,
     join: bool = False,
 ) -> None:
     """Write a step: store the drafts in `after`, and remove the drafts of all other `ids`.
 
     Args:
-        seen: the bank version that new drafts are based on; None for the newest.
+        base_version: the bank version that new drafts are based on; None for the newest.
         join: whether to merge the change into the last step, if that step left the same question in
             this state.
     """
@@ -331,15 +331,17 @@ def _write_step(
         # The screen computes the impact of drafts immediately, so a bad weight must not be stored.
         check_weight(question)
     check_ids(cursor, list(after.values()))
-    known = list_drafts(project, author)
+    drafts_before = list_drafts(project, author)
     clean = dict(zip(after, clean_questions(cursor, list(after.values())), strict=True))
-    begun = latest_version(project) if seen is None else seen
+    begun = latest_version(project) if base_version is None else base_version
     drafted = {
-        key: Draft(question, known[key].base_version if key in known else begun)
+        key: Draft(question, drafts_before[key].base_version if key in drafts_before else begun)
         for key, question in clean.items()
         if not _is_saved(project, question)
     }
-    written = {key: (_write_draft(known.get(key)), _write_draft(drafted.get(key))) for key in ids}
+    written = {
+        key: (_write_draft(drafts_before.get(key)), _write_draft(drafted.get(key))) for key in ids
+    }
     changed = {key: (was, becomes) for key, (was, becomes) in written.items() if was != becomes}
     if not changed:
         return
@@ -445,11 +447,11 @@ def count_steps(project: Project, author: str) -> tuple[int, int]:
 
 
 def _move_step(project: Project, author: str, way: Literal["undo", "redo"]) -> bool:
-    wanted = "max(step)" if way == "undo" else "min(step)"
+    step_sql = "max(step)" if way == "undo" else "min(step)"
     content = "before" if way == "undo" else "after"
     with project.transaction("edit questions", author=author) as cursor:
         step = cursor.execute(
-            f"SELECT {wanted} FROM draft_steps WHERE author = ? AND undone = ?",
+            f"SELECT {step_sql} FROM draft_steps WHERE author = ? AND undone = ?",
             [author, way == "redo"],
         ).fetchall()[0][0]
         if step is None:

@@ -72,11 +72,11 @@ def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
     """
     # Without parameters, for which DuckDB would import pandas.
     fingerprints = ", ".join(map(quoted_text, spec.fingerprints))
-    known = cursor.execute(
+    rows = cursor.execute(
         f"SELECT grader_key FROM graders WHERE fingerprint IN ({fingerprints})"
         f" ORDER BY fingerprint <> {quoted_text(spec.fingerprint)} LIMIT 1"
     ).fetchall()
-    return int(known[0][0]) if known else None
+    return int(rows[0][0]) if rows else None
 
 
 @as_act("see boards")
@@ -146,22 +146,22 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
         InputError: nothing is graded, the grader is unknown or has no grades, or several graders
             match.
     """
-    known = stored_graders(project)
+    stored = stored_graders(project)
     # Graders of citations come last.
-    if not known or (name is None and known[0].spec.rates_citations):
+    if not stored or (name is None and stored[0].spec.rates_citations):
         raise InputError(
             "nothing-graded",
             "Nothing has been graded yet.",
             "Grade passages (exam grade), or import a graded file.",
         )
     if name is None:
-        return known[0]
-    exact = [grader for grader in known if name in (grader.spec.name, grader.spec.fingerprint)]
-    if found := exact or [grader for grader in known if name in grader.spec.fingerprints]:
+        return stored[0]
+    exact = [grader for grader in stored if name in (grader.spec.name, grader.spec.fingerprint)]
+    if found := exact or [grader for grader in stored if name in grader.spec.fingerprints]:
         return found[0]
     aliases = fingerprints_of(project, name)
-    of_method = [grader for grader in known if grader.spec.method == name]
-    if meant := [grader for grader in known if grader.spec.fingerprint in aliases] or of_method:
+    of_method = [grader for grader in stored if grader.spec.method == name]
+    if meant := [grader for grader in stored if grader.spec.fingerprint in aliases] or of_method:
         if len(meant) == 1:
             return meant[0]
         names = ", ".join(f"'{grader.spec.name}'" for grader in meant)
@@ -176,7 +176,7 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
             f"The grader '{name}' has not graded anything yet.",
             f"Run: {grade_command(name)}",
         )
-    listed = [f"'{grader.spec.name}'" for grader in known]
+    listed = [f"'{grader.spec.name}'" for grader in stored]
     raise unknown_name("unknown-grader", "grader", name, listed, "See exam graders list.")
 
 
@@ -201,11 +201,11 @@ def grader_succession(project: Project) -> Succession | None:
     """Return the change to the present default grader. None if it graded first, or if no job is
     recorded.
     """
-    known = label_graders(project)
-    former = next((one for one in known if one.grades and one.key < known[0].key), None)
+    labelling = label_graders(project)
+    former = next((one for one in labelling if one.grades and one.key < labelling[0].key), None)
     if former is None:
         return None
-    usual, others = known[0], known[1:]
+    usual, others = labelling[0], labelling[1:]
     most, grades = max((one.grades for one in others if not one.spec.imported), default=0), 0
     for began, graded in project.rows(
         "SELECT started_at, done FROM jobs WHERE subject_key = ? ORDER BY job_key", [usual.key]
@@ -253,10 +253,10 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
     called: dict[str, list[str]] = {}
     waiting: list[ListedGrader] = []
     stored = stored_graders(project)
-    known = {
+    fingerprints = {
         mark: grader.spec.fingerprint for grader in stored for mark in grader.spec.fingerprints
     }
-    known |= {grader.spec.fingerprint: grader.spec.fingerprint for grader in stored}
+    fingerprints |= {grader.spec.fingerprint: grader.spec.fingerprint for grader in stored}
     for named in named_graders(project):
         how: dict[str, Any] = {"kind": named.kind, "parameters": named.parameters}
         try:
@@ -267,8 +267,8 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
             model = str(named.parameters.get("model") or "")
             waiting.append(ListedGrader(named.name, "", named.kind, model, can_grade=False, **how))
             continue
-        if spec.fingerprint in known:
-            called.setdefault(known[spec.fingerprint], []).append(named.name)
+        if spec.fingerprint in fingerprints:
+            called.setdefault(fingerprints[spec.fingerprint], []).append(named.name)
         else:
             waiting.append(
                 ListedGrader(named.name, spec.fingerprint, spec.method, spec.model, **how)

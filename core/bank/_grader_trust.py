@@ -55,11 +55,11 @@ class Drift:
                 f"The model behind {self.grader} changed: noticed on {self.alarm:%Y-%m-%d}."
                 f" Grades that may come from the changed model: {self.suspect:,}."
             )
-        asked, changed = (
+        check_count, changed = (
             sum(getattr(one, name) for one in self.checks) for name in ("asked", "changed")
         )
         return (
-            f"No change of the model behind {self.grader} noticed: {changed:,} of {asked:,}"
+            f"No change of the model behind {self.grader} noticed: {changed:,} of {check_count:,}"
             f" repeated ratings differ (noise up to {self.bound:.1%})."
         )
 

@@ -121,14 +121,14 @@ def set_item(
     Raises:
         InputError: a question or passage is unknown.
     """
-    given = {"topic": topic, "source": source_passage_id}
+    new_facts = {"topic": topic, "source": source_passage_id}
     with project.transaction() as cursor:
         _check_known(cursor, question_ids)
-        known = item_facts(project)
-        what = [name for name, value in given.items() if value is not None]
+        facts_before = item_facts(project)
+        changed_facts = [name for name, value in new_facts.items() if value is not None]
         after = {}
         for key in dict.fromkeys(question_ids):
-            old = known.get(key, ItemFacts())
+            old = facts_before.get(key, ItemFacts())
             new = ItemFacts(
                 old.source_passage_id if source_passage_id is None else source_passage_id or None,
                 old.topic if topic is None else _clean_topic(topic),
@@ -143,9 +143,12 @@ def set_item(
                     author,
                     "set item",
                     question=key,
-                    what=what,
-                    to=", ".join(" ".join(str(given[name]).split()) or "nothing" for name in what),
-                    before={name: was[name] for name in what},
+                    what=changed_facts,
+                    to=", ".join(
+                        " ".join(str(new_facts[name]).split()) or "nothing"
+                        for name in changed_facts
+                    ),
+                    before={name: was[name] for name in changed_facts},
                 )
         return put_items(cursor, after)
 

@@ -129,7 +129,7 @@ def next_step(
     ungraded: int = 0,
     unsaved: int = 0,
     stale: int = 0,
-    asked: str = "question",
+    input_noun: str = "question",
 ) -> NextStep:
     """Return the most useful next step.
 
@@ -172,7 +172,7 @@ def next_step(
             "Grade every pooled passage for every question of its query.",
             "grading",
         ),
-        (ungraded, f"Grade the ungraded {asked}–passage pairs ({ungraded:,}).", "grading"),
+        (ungraded, f"Grade the ungraded {input_noun}–passage pairs ({ungraded:,}).", "grading"),
         (unsaved, save, "question_bank"),
         (
             stale,

@@ -309,14 +309,14 @@ def accept_proposals(project: Project, keys: Sequence[int], author: str) -> list
                 "Two proposals change the same question.",
                 "Accept only one of them.",
             )
-        made = [_as_question(project, author, proposal) for proposal in chosen]
+        drafts = [_as_question(project, author, proposal) for proposal in chosen]
         # The drafts are committed first, in a transaction of their own. If the process dies between
         # the two commits, nothing is lost: the proposal is still open and marked as a repeat of the
         # draft.
-        put_drafts(project, author, made)
-        for proposal, question in zip(chosen, made, strict=True):
+        put_drafts(project, author, drafts)
+        for proposal, question in zip(chosen, drafts, strict=True):
             _decide_proposal(cursor, proposal.key, "accepted", author, question.question_id)
-    return made
+    return drafts
 
 
 def reject_proposals(project: Project, keys: Sequence[int], author: str) -> None:

@@ -327,12 +327,13 @@ def _table_with_given(read: Sequence[Question], clean: Sequence[Question], start
     """Return questions as a table. Its column `given` has the original text if it was not clean."""
     import pyarrow as pa
 
-    given = [
+    changed_texts = [
         a.text.strip() if a.text and a.text != b.text else None
         for a, b in zip(read, clean, strict=True)
     ]
     # Arrow cannot store lone surrogates, and no project has them.
-    given = [
-        text if text and text.encode(errors="ignore").decode() == text else None for text in given
+    changed_texts = [
+        text if text and text.encode(errors="ignore").decode() == text else None
+        for text in changed_texts
     ]
-    return columns_of(clean, start).append_column("given", pa.array(given, pa.string()))
+    return columns_of(clean, start).append_column("given", pa.array(changed_texts, pa.string()))

@@ -137,7 +137,7 @@ def as_question(row: Sequence[Any]) -> Question:
     return Question(*values)
 
 
-def readable_questions(project: Project, given: Sequence[Question]) -> list[Question]:
+def readable_questions(project: Project, questions_given: Sequence[Question]) -> list[Question]:
     """Return questions as the person of this handle may read them: sealed ones of other people have
     no words.
     """
@@ -146,14 +146,14 @@ def readable_questions(project: Project, given: Sequence[Question]) -> list[Ques
         replace(one, text=None, answer_key=None, choices=(), note="")
         if one.question_id in hidden
         else one
-        for one in given
+        for one in questions_given
     ]
 
 
-def unsealed_questions(project: Project, given: Sequence[Question]) -> list[Question]:
+def unsealed_questions(project: Project, questions_given: Sequence[Question]) -> list[Question]:
     """Return questions without sealed ones, for files and prompts that anyone may read."""
     sealed = sealed_questions(project)
-    return [one for one in given if one.question_id not in sealed]
+    return [one for one in questions_given if one.question_id not in sealed]
 
 
 @as_act("see boards")

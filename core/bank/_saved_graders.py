@@ -166,13 +166,13 @@ def set_price(project: Project, model: str, price: graders.Price | None, author:
         "Use the model's name exactly as its grader has it.",
         model.strip(),
     )
-    known = {name: _as_kept(one) for name, one in model_prices(project).items() if name != model}
+    prices = {name: _as_kept(one) for name, one in model_prices(project).items() if name != model}
     if price is not None:
         _check_price(price)
-        known[model] = _as_kept(price)
+        prices[model] = _as_kept(price)
     with project.transaction() as cursor:
-        put_setting(cursor, _SETTING, json.dumps(known, sort_keys=True))
-        log_action(cursor, author, "set price", model=model, price=known.get(model))
+        put_setting(cursor, _SETTING, json.dumps(prices, sort_keys=True))
+        log_action(cursor, author, "set price", model=model, price=prices.get(model))
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ def grader_settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
 def make_named(
     project: Project,
     name: str,
-    given: Mapping[str, Any],
+    new_parameters: Mapping[str, Any],
     library: Mapping[str, graders.Prompt] | None = None,
 ) -> tuple[graders.Grader, str, dict[str, Any]]:
     """Make the grader with this name (see `grader_settings`), with some parameters replaced.
@@ -311,10 +311,12 @@ def make_named(
     """
     kind, known = grader_settings(project, name)
     # A key is used for a saved address only if the person names the address, too.
-    bound = "base_url" in given or "base_url" not in known
-    parameters = {**known, **given}
+    bound = "base_url" in new_parameters or "base_url" not in known
+    parameters = {**known, **new_parameters}
     with graders.use_access(
-        graders.extend_access(given.get("base_url"), given.get("key_variable") if bound else None)
+        graders.extend_access(
+            new_parameters.get("base_url"), new_parameters.get("key_variable") if bound else None
+        )
     ):
         return (
             graders.make_grader(

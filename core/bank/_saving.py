@@ -43,11 +43,11 @@ def restore_questions(
     Raises:
         InputError: the version does not exist.
     """
-    wanted = {question.question_id: question for question in list_questions(project, version)}
+    in_version = {question.question_id: question for question in list_questions(project, version)}
     now = list_questions(project)
     chosen = {q.question_id for q in now} if question_ids is None else set(question_ids)
     restored = [
-        wanted.get(question.question_id, replace(question, active=False))
+        in_version.get(question.question_id, replace(question, active=False))
         for question in now
         if question.question_id in chosen
     ]
@@ -372,20 +372,20 @@ def _differing_sql(wordless: bool) -> str:
     Args:
         wordless: whether some incoming questions have no text.
     """
-    known = (
+    text_key_sql = (
         "coalesce(t.text_key, f.text_key, {}r.text_key)"
         if wordless
         else "coalesce(t.text_key, r.text_key)"
     )
     return (
-        f"SELECT questions.question_key, {known.format('p.text_key, ')} AS text_key, i.*,"
+        f"SELECT questions.question_key, {text_key_sql.format('p.text_key, ')} AS text_key, i.*,"
         " r.revision_key AS parent, r.position AS old_position"
         " FROM incoming_bank i JOIN questions USING (question_id)"
         " LEFT JOIN bank_at($version) r ON r.question_key = questions.question_key"
         " LEFT JOIN question_texts t ON t.text = i.text"
         f"{_OF_WORDLESS if wordless else ''}"
         " WHERE r.revision_key IS NULL OR i.place <> r.position OR"
-        f"  ({known.format('')}, i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
+        f"  ({text_key_sql.format('')}, i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
         "   i.choices, i.note) IS DISTINCT FROM"
         "  (r.text_key, r.kind, r.weight, r.active, r.subtopic_id, r.answer_key, r.choices, r.note)"
     )

@@ -64,27 +64,30 @@ def speaking_passages(project: Project, version: int | None = None) -> frozenset
         version: bank version of the questions; None for the newest.
     """
     version = latest_version(project) if version is None else version
-    seen = project.cached("speaking passages", _SearchCache, frozenset())
-    with seen.lock:
+    search_cache = project.cached("speaking passages", _SearchCache, frozenset())
+    with search_cache.lock:
         upto, pool = project.rows(
             "SELECT (SELECT coalesce(max(text_key), 0) FROM passage_texts), (SELECT"
             " (count(*), bit_xor(hash(query_key, passage_key, text_key)))::VARCHAR FROM pool)"
         )[0]
-        if upto > seen.upto:
+        if upto > search_cache.upto:
             new = project.rows(
                 "SELECT text_key FROM passage_texts WHERE text_key > ? AND text_key <= ?"
                 " AND regexp_matches(text, ?)",
-                [seen.upto, upto, ANY],
+                [search_cache.upto, upto, ANY],
             )
-            seen.texts, seen.upto = seen.texts.union(key for (key,) in new), upto
-        if pool != seen.pool:
-            seen.repeats, seen.pool = {}, pool
-        if seen.of != (version, pool, upto):
-            _find_repeats(project, version, seen.repeats)
-            repeating = (places for _, places in seen.repeats.values())
-            seen.places = _speaking_places(project, seen.texts).union(*repeating)
-            seen.of = version, pool, upto
-        return seen.places
+            search_cache.texts, search_cache.upto = (
+                search_cache.texts.union(key for (key,) in new),
+                upto,
+            )
+        if pool != search_cache.pool:
+            search_cache.repeats, search_cache.pool = {}, pool
+        if search_cache.of != (version, pool, upto):
+            _find_repeats(project, version, search_cache.repeats)
+            repeating = (places for _, places in search_cache.repeats.values())
+            search_cache.places = _speaking_places(project, search_cache.texts).union(*repeating)
+            search_cache.of = version, pool, upto
+        return search_cache.places
 
 
 def _speaking_places(project: Project, texts: frozenset[int]) -> frozenset[Place]:
@@ -99,12 +102,12 @@ def _speaking_places(project: Project, texts: frozenset[int]) -> frozenset[Place
 
 
 def _find_repeats(
-    project: Project, version: int, known: dict[int, tuple[Asked, frozenset[Place]]]
+    project: Project, version: int, repeats: dict[int, tuple[Asked, frozenset[Place]]]
 ) -> None:
     """Find the pooled passages that contain a question of their query word for word.
 
     Args:
-        known: the questions and the passages found so far, by query key; updated in place. Only
+        repeats: the questions and the passages found so far, by query key; updated in place. Only
             queries with changed questions are searched.
     """
     texts = project.rows(
@@ -115,11 +118,11 @@ def _find_repeats(
     asked = group_pairs(
         (query, (form, "?" in text)) for query, text in texts if (form := repeatable_form(text))
     )
-    forms = {query: frozenset(asked.get(query, ())) for query in {**known, **asked}}
+    forms = {query: frozenset(asked.get(query, ())) for query in {**repeats, **asked}}
     changed = {
         query: of_query
         for query, of_query in forms.items()
-        if query not in known or known[query][0] != of_query
+        if query not in repeats or repeats[query][0] != of_query
     }
     rows = [(query, *form) for query, of_query in changed.items() for form in of_query]
     parameters = {
@@ -127,6 +130,6 @@ def _find_repeats(
     }
     repeating = project.rows(_REPEATING, parameters) if rows else []
     places = group_pairs((place[0], place) for place in repeating)
-    known.update(
+    repeats.update(
         (query, (of_query, frozenset(places.get(query, ())))) for query, of_query in changed.items()
     )

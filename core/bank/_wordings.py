@@ -118,12 +118,12 @@ def find_repeats(
     questions = list(_worded_questions(project, author, query_id, every))
     for proposal in opened:
         if proposal.kind == "answer key":
-            known = list(_answer_keys(project, author, proposal, every))
+            answer_keys = list(_answer_keys(project, author, proposal, every))
         else:
-            known = questions
+            answer_keys = questions
         wording = normalise_wording(proposal.text)
         # Only open proposals have an order. A decided one may be reopened, so its age says nothing.
-        earlier = (one for one in known if one.before < proposal.key)
+        earlier = (one for one in answer_keys if one.before < proposal.key)
         same = next((one for one in earlier if normalise_wording(one.text) == wording), None)
         if same is not None:
             repeats[proposal.key] = RepeatedWording("same", same.of, same.text)
@@ -173,21 +173,21 @@ def _worded_proposals(every: Sequence[Proposal]) -> Iterator[_KnownWording]:
 
 
 def _similar_repeats(
-    opened: Sequence[Proposal], known: Sequence[_KnownWording]
+    opened: Sequence[Proposal], wordings: Sequence[_KnownWording]
 ) -> dict[int, RepeatedWording]:
-    if not opened or not known:
+    if not opened or not wordings:
         return {}
     # Import late: the model and its libraries are slow to load and rarely needed here.
     from ..graders import text_similarities
 
     cosines = text_similarities(
-        [*(proposal.text for proposal in opened), *(wording.text for wording in known)]
+        [*(proposal.text for proposal in opened), *(wording.text for wording in wordings)]
     )
     repeats = {}
     for row, proposal in enumerate(opened):
         fitting = [
             (float(cosine), wording)
-            for cosine, wording in zip(cosines[row, len(opened) :], known, strict=True)
+            for cosine, wording in zip(cosines[row, len(opened) :], wordings, strict=True)
             if wording.before < proposal.key
         ]
         nearest = max(fitting, key=lambda pair: pair[0], default=None)

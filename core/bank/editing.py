@@ -14,20 +14,20 @@ _BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s+|$)")
 
 
 def paste_questions(
-    query_id: str, text: str, subtopic_id: str | None = None, known: Iterable[Question] = ()
+    query_id: str, text: str, subtopic_id: str | None = None, existing: Iterable[Question] = ()
 ) -> tuple[list[Question], int]:
     """Return new questions from pasted lines, one per line, without bullets, numbers and empty
     lines.
 
     Args:
-        known: the query's questions. Lines with the text of an active question are skipped.
+        existing: the query's questions. Lines with the text of an active question are skipped.
 
     Returns:
         The questions, and the number of skipped lines: repetitions of an active question or of an
             earlier line.
     """
     lines = [found for line in re.split("[\r\n]", text) if (found := _BULLET.sub("", line).strip())]
-    asked = {question.text for question in known if question.active}
+    asked = {question.text for question in existing if question.active}
     new = [line for line in dict.fromkeys(lines) if line not in asked]
     return [new_question(query_id, line, subtopic_id) for line in new], len(lines) - len(new)
 

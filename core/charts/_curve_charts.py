@@ -112,13 +112,15 @@ def sample_chart(
         sizes: by rising number; the last one is the whole leaderboard.
         things: title of the horizontal axis.
     """
-    known = [size for size in sizes if getattr(size, value) is not None]
+    known_sizes = [size for size in sizes if getattr(size, value) is not None]
     if value == "separable":
-        known = [
-            size for size in known if getattr(size, value) <= LARGEST * getattr(known[-1], value)
+        known_sizes = [
+            size
+            for size in known_sizes
+            if getattr(size, value) <= LARGEST * getattr(known_sizes[-1], value)
         ]
     table = pd.DataFrame(
-        [vars(size) for size in known], columns=list(SampleSize.__dataclass_fields__)
+        [vars(size) for size in known_sizes], columns=list(SampleSize.__dataclass_fields__)
     )
     y_scale = alt.Scale(zero=value == "separable")
     kendall = f"Kendall with the order by all {things.partition(' ')[0].lower()}"

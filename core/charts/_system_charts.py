@@ -173,13 +173,13 @@ def slope_chart(
         marked: the run to highlight.
         titles: titles of the left and right leaderboard, which must differ.
     """
-    left = {system.run: system.rank for system in first.systems}
+    first_ranks = {system.run: system.rank for system in first.systems}
     right = {system.run: system.rank for system in second.systems}
-    common = [run for run in right if run in left]
+    common = [run for run in right if run in first_ranks]
     # Tied systems share a rank but get separate positions, so that names do not overlap.
     places = {
-        titles[0]: sorted(common, key=lambda run: (left[run], right[run])),
-        titles[1]: sorted(common, key=lambda run: (right[run], left[run])),
+        titles[0]: sorted(common, key=lambda run: (first_ranks[run], right[run])),
+        titles[1]: sorted(common, key=lambda run: (right[run], first_ranks[run])),
     }
     short = short_names(common)
     rows = [
@@ -187,10 +187,10 @@ def slope_chart(
             "run": run,
             "board": board,
             "place": place,
-            "name": f"{short[run]}  {left[run]}"
+            "name": f"{short[run]}  {first_ranks[run]}"
             if board == titles[0]
             else f"{right[run]}  {short[run]}",
-            "move": left[run] - right[run],
+            "move": first_ranks[run] - right[run],
             "marked": run == marked,
         }
         for board, order in places.items()
@@ -408,7 +408,7 @@ def _name_places(
         for values in ([point.x for point in points], [-point.y for point in points])
     )
     at = {p.run: ((p.x - left) / width * size[0], (-p.y - top) / height * size[1]) for p in points}
-    taken: list[Box] = [
+    boxes: list[Box] = [
         (x - DOT / 2, y - DOT / 2, x + DOT / 2, y + DOT / 2) for x, y in at.values()
     ]
     places: dict[str, int] = {}
@@ -421,13 +421,13 @@ def _name_places(
             start = x + dx - (LETTER * len(short[run]) if align == "right" else 0)
             box = (start, y + dy - LINE / 2, start + LETTER * len(short[run]), y + dy + LINE / 2)
             free = (
-                not any(_boxes_overlap(box, other) for other in taken)
+                not any(_boxes_overlap(box, other) for other in boxes)
                 and box[0] >= -DOT
                 and box[2] <= size[0] + 2 * DOT
             )
             if free or (run == marked and side == len(SIDES) - 1):
                 places[run] = side
-                taken.append(box)
+                boxes.append(box)
                 break
     return places
 
@@ -520,7 +520,7 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
         ]
     )
     colours = dict(zip(VERDICTS, (ACCENT, FAINT, "transparent"), strict=True))
-    shown = [verdict for verdict in VERDICTS if (table["verdict"] == verdict).any()]
+    verdicts_shown = [verdict for verdict in VERDICTS if (table["verdict"] == verdict).any()]
     short = short_names(order)
     places = {run: str(place) for place, run in enumerate(order, 1)}
     by_place = label_expression(places)
@@ -529,7 +529,11 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
         (), orient="top", labelAngle=0, labelOverlap="parity", labelExpr=by_place, grid=False
     )
     y_axis = names_axis((), labelAngle=0, labelExpr=by_name, grid=False)
-    why = [alt.Tooltip("undefined:N", title="Reason for no test")] if VERDICTS[2] in shown else []
+    why = (
+        [alt.Tooltip("undefined:N", title="Reason for no test")]
+        if VERDICTS[2] in verdicts_shown
+        else []
+    )
     base = alt.Chart(table).encode(
         alt.X(
             "run:N",
@@ -559,7 +563,9 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
     colour = alt.Color(
         "verdict:N",
         title=None,
-        scale=alt.Scale(domain=shown, range=[colours[verdict] for verdict in shown]),
+        scale=alt.Scale(
+            domain=verdicts_shown, range=[colours[verdict] for verdict in verdicts_shown]
+        ),
         legend=make_legend(symbolStrokeColor=GREY, symbolStrokeWidth=1),
     )
     outlined = alt.when(f"datum.verdict === '{VERDICTS[2]}'").then(alt.value(FAINT))

@@ -211,13 +211,15 @@ def _run_operation(operation: Description, values: dict[str, Any]) -> int | None
     # Imported here, because the help does not need it.
     from ..operations.opening import OpenElsewhere, Opening, find_answering_door
 
-    given = {
+    given_values = {
         parameter.name: values[parameter.name]
         for parameter in operation.parameters
         if context.get_parameter_source(parameter.name) in GIVEN
     }
     as_json = bool(values.get("as_json"))
-    if as_json and (other := next((name for name in operation.not_json if given.get(name)), None)):
+    if as_json and (
+        other := next((name for name in operation.not_json if given_values.get(name)), None)
+    ):
         flag = next(
             parameter.shown for parameter in operation.parameters if parameter.name == other
         )
@@ -230,13 +232,13 @@ def _run_operation(operation: Description, values: dict[str, Any]) -> int | None
     door = find_answering_door(file) if operation.opens and file is not None else None
     project = str(file)
     if door is None:
-        known = find_operation(operation.name)
-        if known is None:
+        registered = find_operation(operation.name)
+        if registered is None:
             raise RuntimeError(
                 f"the table of operations is out of date: it has {operation.name}; run make docs"
             )
         try:
-            result = known.call(given, Opening(file))
+            result = registered.call(given_values, Opening(file))
         except OpenElsewhere as elsewhere:
             door, project = elsewhere.door, elsewhere.project
         else:
@@ -245,4 +247,4 @@ def _run_operation(operation: Description, values: dict[str, Any]) -> int | None
     # Imported here, because only a project that is open in the app needs it.
     from .through import ask_server
 
-    return ask_server(door, operation, given, as_json, project)
+    return ask_server(door, operation, given_values, as_json, project)

@@ -41,12 +41,12 @@ class _ReaderEnded(Exception):
 
 
 def ask_server(
-    door: Door, operation: Description, given: Mapping[str, Any], as_json: bool, project: str
+    door: Door, operation: Description, given_values: Mapping[str, Any], as_json: bool, project: str
 ) -> int:
     """Run an operation in the server that has the project open.
 
     Args:
-        given: the values of the request.
+        given_values: the values of the request.
         project: the path by which the shell names the project.
 
     Returns:
@@ -61,8 +61,8 @@ def ask_server(
 
     number = secrets.token_hex(16)
     shell = {
-        "author": given["author"]
-        if "author" in given
+        "author": given_values["author"]
+        if "author" in given_values
         else os.environ.get("EXAM_AUTHOR") or current_author(),
         "number": number,
         "project": project,
@@ -74,7 +74,7 @@ def ask_server(
         httpx2.Client(base_url=f"{door.address}/api/v1/", timeout=None, trust_env=False) as client,
     ):
         client.headers = {**authorization_header(door), "X-Exam-Shell": json.dumps(shell)}
-        values, files = _request_parts(operation, given, opened)
+        values, files = _request_parts(operation, given_values, opened)
         lines: Lines = queue.SimpleQueue()
 
         # An operation that only reads is sent as GET.
@@ -120,14 +120,14 @@ def ask_server(
 
 
 def _request_parts(
-    operation: Description, given: Mapping[str, Any], opened: ExitStack
+    operation: Description, given_values: Mapping[str, Any], opened: ExitStack
 ) -> tuple[list[Any], list[Any]]:
     """Return the values of a request as texts, and the files that it names."""
     values: list[tuple[str, str]] = []
     files: list[tuple[str, str, IO[bytes]]] = []
     for parameter in operation.parameters:
         # The author is part of the header about the shell.
-        value = None if parameter.name == "author" else given.get(parameter.name)
+        value = None if parameter.name == "author" else given_values.get(parameter.name)
         for each in value if isinstance(value, tuple | list) else [] if value is None else [value]:
             name = str(each)
             if parameter.option.file in ("read", "read if sent") and (
@@ -178,7 +178,7 @@ def _follow_output(lines: Lines, steer: Any) -> int:
     stopping = False
     # Files arrive in pieces. They are moved to their places together, once all are complete.
     with ExitStack() as files:
-        made: dict[Path, Path] = {}
+        written_files: dict[Path, Path] = {}
         while True:
             try:
                 line = lines.get()
@@ -188,10 +188,10 @@ def _follow_output(lines: Lines, steer: Any) -> int:
                     return int(line["exit"])
                 if "place" in line:
                     files.close()
-                    made.clear()
+                    written_files.clear()
                     steer("POST")
                 else:
-                    _take_line(line, files, made)
+                    _take_line(line, files, written_files)
             except KeyboardInterrupt:
                 if stopping:
                     raise click.Abort from None
@@ -205,15 +205,15 @@ def _follow_output(lines: Lines, steer: Any) -> int:
                 raise
 
 
-def _take_line(line: Mapping[str, Any], files: ExitStack, made: dict[Path, Path]) -> None:
+def _take_line(line: Mapping[str, Any], files: ExitStack, written_files: dict[Path, Path]) -> None:
     """Print a text, or write a piece of a file."""
     if "folder" in line:
         make_folder(Path(line["folder"]))
     elif "file" in line:
         path = Path(line["file"], line.get("within", ""))
-        if path not in made:
-            made[path] = files.enter_context(replace_file(path))
-        with made[path].open("ab") as file:
+        if path not in written_files:
+            written_files[path] = files.enter_context(replace_file(path))
+        with written_files[path].open("ab") as file:
             file.write(base64.b64decode(line["data"]))
     for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
         if name in line:

@@ -272,7 +272,7 @@ def asked_text(question: Question) -> str | None:
 
 
 def item_contexts(
-    project: Project, retrieval: str | None, k: int | None, asked: Sequence[Task]
+    project: Project, retrieval: str | None, k: int | None, tasks: Sequence[Task]
 ) -> dict[str, Context | None]:
     """Return the texts that go with each item, by question id; None if texts are required but
     missing.
@@ -282,9 +282,9 @@ def item_contexts(
         k: passages of a retrieval.
     """
     if retrieval == CLOSED_BOOK:
-        return {task.question_id: () for task in asked}
+        return {task.question_id: () for task in tasks}
     if retrieval == ORACLE:
-        return {task.question_id: (task.source,) if task.source else None for task in asked}
+        return {task.question_id: (task.source,) if task.source else None for task in tasks}
     rows = project.rows(
         "SELECT question_id, x.text FROM retrieved JOIN retrievals USING (retrieval_key)"
         " JOIN questions USING (question_key) JOIN passages USING (passage_key)"
@@ -295,7 +295,7 @@ def item_contexts(
     found: dict[str, list[str]] = group_pairs(rows)
     return {
         task.question_id: tuple(found[task.question_id]) if task.question_id in found else None
-        for task in asked
+        for task in tasks
     }
 
 
@@ -308,11 +308,11 @@ def digest_of(context: Context, worked: Sequence[tuple[Task, Context]]) -> str:
     return hashlib.blake2b(written, digest_size=16).hexdigest()
 
 
-def text_keys(project: Project, asked: Sequence[str]) -> Mapping[str, int]:
+def text_keys(project: Project, texts: Sequence[str]) -> Mapping[str, int]:
     """Return the key of each text that was ever asked, by text."""
     return dict(
         project.rows(
-            "SELECT text, text_key FROM question_texts WHERE list_contains(?, text)", [list(asked)]
+            "SELECT text, text_key FROM question_texts WHERE list_contains(?, text)", [list(texts)]
         )
     )
 
@@ -346,15 +346,15 @@ class ExamSheet:
     without_context: list[Task]
 
 
-def make_sheet(project: Project, student: Student, asked: Sequence[Task]) -> ExamSheet:
+def make_sheet(project: Project, student: Student, tasks: Sequence[Task]) -> ExamSheet:
     """Return an examinee's sheet for some items."""
     if student.sat_elsewhere:
-        return ExamSheet([PosedItem(task, (), (), ELSEWHERE) for task in asked], [])
+        return ExamSheet([PosedItem(task, (), (), ELSEWHERE) for task in tasks], [])
     worked = tasks_named(project, student.parameters.get("worked", []))
-    texts = item_contexts(project, student.retrieval, student.k, [*asked, *worked])
+    texts = item_contexts(project, student.retrieval, student.k, [*tasks, *worked])
     examples = [(task, texts[task.question_id] or ()) for task in worked]
     lines, without = [], []
-    for task in asked:
+    for task in tasks:
         context = texts[task.question_id]
         if context is None:
             without.append(task)
@@ -417,13 +417,13 @@ def examinee_standing(
     Args:
         query_id: only items of this query; None for all.
     """
-    asked = list_tasks(project, query_id)
-    whole = make_sheet(project, student, asked)
-    keys = text_keys(project, [task.asked for task in asked])
+    tasks = list_tasks(project, query_id)
+    whole = make_sheet(project, student, tasks)
+    keys = text_keys(project, [task.asked for task in tasks])
     answers = sheet_outcomes(student, whole, answer_outcomes(project), keys).values()
     answered = [correct for correct in answers if correct is not None]
     return ExamProgress(
-        len(asked),
+        len(tasks),
         len(answered),
         sum(answered),
         len(answers) - len(answered),
@@ -492,8 +492,8 @@ def examinee_responses(
         for question in list_questions(project, version, query_id)
         if question.kind == "choice" and question.active
     ]
-    asked = list_tasks(project, query_id, version)
-    keys = text_keys(project, [task.asked for task in asked])
+    tasks = list_tasks(project, query_id, version)
+    keys = text_keys(project, [task.asked for task in tasks])
     plain = dict(
         project.rows(
             "SELECT question_id, text_key FROM bank_at($version)"
@@ -502,20 +502,22 @@ def examinee_responses(
         )
     )
     place = {name: at for at, name in enumerate(columns)}
-    known = answer_outcomes(project)
+    answered = answer_outcomes(project)
     correct = np.full((len(chosen), len(columns)), np.nan)
     failed = np.zeros(correct.shape, dtype=np.bool_)
     for row, student in enumerate(chosen):
-        outcomes = sheet_outcomes(student, make_sheet(project, student, asked), known, keys)
+        outcomes = sheet_outcomes(student, make_sheet(project, student, tasks), answered, keys)
         if student.sat_elsewhere:
             # Imported answers may be about items whose words, key or choices are unknown, so they
             # are found by the question.
             places = {name: (student.key, plain[name], ELSEWHERE) for name in columns}
-            outcomes = {name: known[key] for name, key in places.items() if key in known} | outcomes
+            outcomes = {
+                name: answered[key] for name, key in places.items() if key in answered
+            } | outcomes
         for name, correctly in outcomes.items():
             correct[row, place[name]] = np.nan if correctly is None else float(correctly)
             failed[row, place[name]] = correctly is None
-    topics = {task.question_id: task.topic for task in asked}
+    topics = {task.question_id: task.topic for task in tasks}
     return Responses(chosen, columns, [topics.get(name) for name in columns], correct, failed)
 
 

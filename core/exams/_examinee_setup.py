@@ -171,30 +171,30 @@ def make_student(project: Project, plan: Plan) -> Student:
     settings = {
         name: value for name, value in (plan.settings or {}).items() if value not in (None, "")
     }
-    kept: dict[str, Any]
+    parameters: dict[str, Any]
     if plan.by in EXAMINEE_RULES:
-        model, kept = (
+        model, parameters = (
             EXAMINEE_RULES[plan.by],
             {"by": plan.by, "seed": plan.seed} if plan.by == "random" else {"by": plan.by},
         )
     else:
         spec = _make_reader(settings | ({"by": plan.by} if plan.by else {}), plan.retrieval).spec
-        model, kept = spec.model, settings | {"by": spec.parameters["by"]}
+        model, parameters = spec.model, settings | {"by": spec.parameters["by"]}
         if spec.parameters["back_end"] != "openai":
             # Fixed because the default depends on the computer, which would make it another
             # examinee.
-            kept["dtype"] = spec.parameters.get("dtype", "float32")
+            parameters["dtype"] = spec.parameters.get("dtype", "float32")
         if worked:
-            kept["worked"] = worked
+            parameters["worked"] = worked
     how = f"{plan.retrieval}@{k}" if k is not None else plan.retrieval
     return Student(
         plan.name or f"{short_model_name(model)} {how}" + (f" ICL@{plan.icl}" if plan.icl else ""),
-        _examinee_fingerprint(kept, plan.retrieval, k),
+        _examinee_fingerprint(parameters, plan.retrieval, k),
         model,
         plan.retrieval,
         k,
         plan.icl,
-        kept,
+        parameters,
         dict(plan.factors or {}),
     )
 
@@ -222,11 +222,11 @@ def _model_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_plan(project: Project, plan: Plan) -> None:
-    known = [one.name for one in list_retrievals(project)]
+    retrieval_names = [one.name for one in list_retrievals(project)]
     check_known(
         "unknown-retrieval",
         "retrieval",
-        [*NOT_RETRIEVED, *known],
+        [*NOT_RETRIEVED, *retrieval_names],
         plan.retrieval,
         hint="Add one: exam examinees retrieve.",
     )
@@ -283,22 +283,22 @@ def _make_reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
         )
     prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
     where = back_end_name(settings)
-    given = {"by": "letter" if where == "openai" else "likelihood"} | dict(settings)
-    if given["by"] == "likelihood":
-        given = {"normalise": CHOICE_NORMALISATION} | given
-    if where == "openai" and given["by"] == "likelihood":
+    reader_settings = {"by": "letter" if where == "openai" else "likelihood"} | dict(settings)
+    if reader_settings["by"] == "likelihood":
+        reader_settings = {"normalise": CHOICE_NORMALISATION} | reader_settings
+    if where == "openai" and reader_settings["by"] == "likelihood":
         raise InputError(
             "no-likelihoods-at-endpoint",
             "Endpoints return no likelihoods of choices.",
             "Use by=letter.",
         )
-    made = make_grader(
+    reader = make_grader(
         "choice",
-        given | {"prompt": prompt.name, "fence": False, "cue": "none"},
+        reader_settings | {"prompt": prompt.name, "fence": False, "cue": "none"},
         {prompt.name: prompt},
     )
-    assert isinstance(made, ReadingGrader)
-    return made
+    assert isinstance(reader, ReadingGrader)
+    return reader
 
 
 @dataclass(frozen=True)

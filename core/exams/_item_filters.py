@@ -35,11 +35,11 @@ def split_words(text: str) -> list[str]:
     return text.lower().split()
 
 
-def multiset_jaccard(one: Sequence[str], other: Sequence[str]) -> float:
+def multiset_jaccard(first: Sequence[str], other: Sequence[str]) -> float:
     """Return the multiset Jaccard similarity |a∩b| / |a∪b| of two lists of words; 0 if both are
     empty.
     """
-    a, b = Counter(one), Counter(other)
+    a, b = Counter(first), Counter(other)
     union = (a | b).total()
     return (a & b).total() / union if union else 0.0
 
@@ -58,16 +58,16 @@ def nearest_gram(source: Sequence[str], text: Sequence[str], n: int) -> tuple[fl
     if not source or not text:
         return 0.0, ""
     n = min(max(n, 1), len(source))
-    wanted = Counter(text)
-    seen: Counter[str] = Counter()
+    counts_wanted = Counter(text)
+    counts_seen: Counter[str] = Counter()
     common = best = best_end = 0
     for end, word in enumerate(source):
-        common += seen[word] < wanted[word]
-        seen[word] += 1
+        common += counts_seen[word] < counts_wanted[word]
+        counts_seen[word] += 1
         if end >= n:
             gone = source[end - n]
-            seen[gone] -= 1
-            common -= seen[gone] < wanted[gone]
+            counts_seen[gone] -= 1
+            common -= counts_seen[gone] < counts_wanted[gone]
         # All n-grams have the same length, so the one with the most common words is the most
         # similar.
         if end >= n - 1 and (common > best or not best_end):
@@ -75,13 +75,13 @@ def nearest_gram(source: Sequence[str], text: Sequence[str], n: int) -> tuple[fl
     return best / (n + len(text) - best), " ".join(source[best_end - n : best_end])
 
 
-def rouge_l(one: Sequence[str], other: Sequence[str]) -> float:
+def rouge_l(first: Sequence[str], other: Sequence[str]) -> float:
     """Return ROUGE-L F1 of two lists of words: the harmonic mean of their longest common
     subsequence's shares of each.
 
     Source: Lin (2004), with equal weights of precision and recall.
     """
-    return 2 * LCSseq.similarity(one, other) / max(len(one) + len(other), 1)
+    return 2 * LCSseq.similarity(first, other) / max(len(first) + len(other), 1)
 
 
 Rule = Literal[
@@ -243,8 +243,8 @@ def measure_items(items: Sequence[Item], encode: Encode = unit_vectors) -> list[
     vectors = np.asarray(encode(list(texts)), np.float64)
     place = {text: at for at, text in enumerate(texts)}
 
-    def text_cosine(one: str, other: str) -> float:
-        return float(vectors[place[one]] @ vectors[place[other]])
+    def text_cosine(first: str, other: str) -> float:
+        return float(vectors[place[first]] @ vectors[place[other]])
 
     near = _nearest_vectors(vectors[[place[text] for text in joined]]) if len(items) > 1 else {}
     return [
@@ -533,7 +533,7 @@ def accept_passing(
             "No open proposal passes the filters.",
             "Change the thresholds. To see which filters reject an item, use exam items check.",
         )
-    made = accept_proposals(project, passing, author)
+    accepted = accept_proposals(project, passing, author)
     acceptances = _read_acceptances(project) | {
         query: ItemAcceptance(
             thresholds, tuple(key for of, key, hits in proposed if of == query and key and hits)
@@ -547,7 +547,7 @@ def accept_passing(
         act="edit questions", queries={query for query, _, _ in proposed}, author=author
     ) as cursor:
         put_setting(cursor, SETTING_OF_FILTERS, written)
-    return made
+    return accepted
 
 
 def _read_acceptances(project: Project) -> dict[str, ItemAcceptance]:
@@ -555,11 +555,15 @@ def _read_acceptances(project: Project) -> dict[str, ItemAcceptance]:
     its numbers.
     """
     text = read_setting(project, SETTING_OF_FILTERS)
-    known = {field.name for field in fields(Thresholds)}
+    threshold_names = {field.name for field in fields(Thresholds)}
     return {
         query: ItemAcceptance(
             Thresholds(
-                **{name: bound for name, bound in stored["thresholds"].items() if name in known}
+                **{
+                    name: bound
+                    for name, bound in stored["thresholds"].items()
+                    if name in threshold_names
+                }
             ),
             tuple(stored["fell"]),
         )
@@ -790,11 +794,11 @@ class ExamStatistics:
     @property
     def baselines(self) -> dict[str, float]:
         """Accuracies of answers that ignore the question, by description; empty without items."""
-        known = {
+        fixed_answers = {
             f"always {self.fixed_letter}": self.fixed_answer,
             "always the longest choice": self.longest_answer,
         }
-        return {what: share for what, share in known.items() if share is not None}
+        return {what: share for what, share in fixed_answers.items() if share is not None}
 
 
 def making_of(project: Project, query_id: str | None = None) -> GenerationCounts | None:
@@ -847,7 +851,7 @@ def summarize_items(
         checked: see `apply_thresholds`; entries for other items are ignored.
     """
     good = [item for item in items if item.active and item.key is not None]
-    filtered = kept = None
+    filtered = kept_count = None
     if checked is not None:
         ids = {item.question_id for item in items if item.active}
         of_these = [entry for entry in checked if entry.item.question_id in ids]
@@ -856,7 +860,7 @@ def summarize_items(
                 rule for entry in of_these for rule in {str(hit.rule) for hit in entry.hits}
             ).most_common()
         )
-        kept = sum(not entry.hits for entry in of_these)
+        kept_count = sum(not entry.hits for entry in of_these)
     places = Counter(item.key_position for item in good)
     letter, most = (
         min(places.items(), key=lambda entry: (-entry[1], entry[0] or 0)) if places else (None, 0)
@@ -869,7 +873,7 @@ def summarize_items(
         sum(item.active and item.key is None for item in items),
         sum(not item.active for item in items),
         filtered,
-        kept,
+        kept_count,
         most / n if n else None,
         None if letter is None else ascii_uppercase[letter],
         longest / n if n else None,

@@ -387,7 +387,7 @@ class Chunk:
     topic: str | None
 
 
-def item_prompt(project: Project, drafter: Drafter, wanted: ItemRequest) -> Prompt:
+def item_prompt(project: Project, drafter: Drafter, item_request: ItemRequest) -> Prompt:
     """Return the prompt to use.
 
     Raises:
@@ -395,12 +395,12 @@ def item_prompt(project: Project, drafter: Drafter, wanted: ItemRequest) -> Prom
     """
     return find_prompt(
         project,
-        wanted.prompt or USUAL_PROMPTS["openai" if drafter.fence else "transformers"],
+        item_request.prompt or USUAL_PROMPTS["openai" if drafter.fence else "transformers"],
         "item",
     )
 
 
-def chunks_to_ask(project: Project, drafter: Drafter, wanted: ItemRequest) -> list[Chunk]:
+def chunks_to_ask(project: Project, drafter: Drafter, item_request: ItemRequest) -> list[Chunk]:
     """Return the passages that still need a call of this model with this prompt for this exam, in
     the order of the seed.
 
@@ -412,15 +412,15 @@ def chunks_to_ask(project: Project, drafter: Drafter, wanted: ItemRequest) -> li
     """
     check_in_range(
         "limit-out-of-range",
-        f"Passage limit {wanted.limit}",
+        f"Passage limit {item_request.limit}",
         "Use 1 or more.",
-        wanted.limit is None or wanted.limit >= 1,
+        item_request.limit is None or item_request.limit >= 1,
     )
-    prompt = item_prompt(project, drafter, wanted)
+    prompt = item_prompt(project, drafter, item_request)
     topic = "NULL"
     ranked = ""
-    if wanted.run is not None:
-        check_runs(project, [wanted.run])
+    if item_request.run is not None:
+        check_runs(project, [item_request.run])
         topic = "any_value(r.topic)"
         ranked = (
             "JOIN (SELECT passage_key, arg_min(q.text, (rank, query_key)) AS topic FROM rankings"
@@ -434,33 +434,33 @@ def chunks_to_ask(project: Project, drafter: Drafter, wanted: ItemRequest) -> li
         "  AND model = $model AND prompt_hash = $prompt AND passage_key IS NOT NULL"
         "  AND (reason IS NULL OR (raw <> '' AND NOT $again))) GROUP BY passage_id",
         {
-            "query": wanted.query_id,
+            "query": item_request.query_id,
             "model": drafter.model,
             "prompt": prompt.hash,
-            "again": wanted.again,
+            "again": item_request.again,
         }
-        | ({"run": wanted.run} if wanted.run is not None else {}),
+        | ({"run": item_request.run} if item_request.run is not None else {}),
     )
-    found = [Chunk(passage_id, wanted.topic or of_query) for passage_id, of_query in rows]
-    found.sort(key=lambda one: (_draw_key(wanted.seed, one.passage_id), one.passage_id))
-    return found[: wanted.limit]
+    found = [Chunk(passage_id, item_request.topic or of_query) for passage_id, of_query in rows]
+    found.sort(key=lambda one: (_draw_key(item_request.seed, one.passage_id), one.passage_id))
+    return found[: item_request.limit]
 
 
-def generation_price(project: Project, drafter: Drafter, wanted: ItemRequest) -> PriceTag:
+def generation_price(project: Project, drafter: Drafter, item_request: ItemRequest) -> PriceTag:
     """Estimate the cost of writing items from a sample of the passages, without calling the model.
 
     Raises:
         InputError: see `chunks_to_ask`.
     """
-    prompt = item_prompt(project, drafter, wanted)
+    prompt = item_prompt(project, drafter, item_request)
     return sampled_price(
         project,
         drafter.back_end,
         drafter.model,
-        chunks_to_ask(project, drafter, wanted),
+        chunks_to_ask(project, drafter, item_request),
         lambda sample: [
             fill_prompt(
-                prompt, {"context": text, "task_domain": wanted.domain}, drafter.fence
+                prompt, {"context": text, "task_domain": item_request.domain}, drafter.fence
             ).joined()
             for text in passage_texts(project, [chunk.passage_id for chunk in sample]).values()
         ],
@@ -472,7 +472,7 @@ def generate_items(
     project: Project,
     drafter: Drafter,
     author: str,
-    wanted: ItemRequest = ONE_EACH,
+    item_request: ItemRequest = ONE_EACH,
     control: Control | None = None,
     watch: Watch = lambda model, progress: None,
 ) -> Report:
@@ -489,36 +489,42 @@ def generate_items(
         InputError: see `chunks_to_ask`; or every passage was asked about.
         GradingError: the model cannot answer at all.
     """
-    chunks = chunks_to_ask(project, drafter, wanted)
+    chunks = chunks_to_ask(project, drafter, item_request)
     if not chunks:
         raise InputError(
             "no-passage-left",
             "No passages left: this model was already asked about all of them.",
             "Import passages with texts, or ask again about passages without an item (--again).",
         )
-    prompt = item_prompt(project, drafter, wanted)
+    prompt = item_prompt(project, drafter, item_request)
     with project.transaction() as cursor:
-        add_queries(cursor, [Query(wanted.query_id, f"Exam on {wanted.domain}")], replace=False)
+        add_queries(
+            cursor, [Query(item_request.query_id, f"Exam on {item_request.domain}")], replace=False
+        )
 
     def make_calls(block: Sequence[Chunk]) -> list[Asked]:
         texts = passage_texts(project, [chunk.passage_id for chunk in block])
         return [
             (
-                _make_call(prompt, texts[chunk.passage_id], drafter, wanted),
-                partial(_read_completion, chunk, drafter, prompt, wanted),
+                _make_call(prompt, texts[chunk.passage_id], drafter, item_request),
+                partial(_read_completion, chunk, drafter, prompt, item_request),
             )
             for chunk in block
         ]
 
     blocks = (make_calls(chunks[start : start + BLOCK]) for start in range(0, len(chunks), BLOCK))
-    request = asdict(wanted) | {"prompt": prompt.name}
+    request = asdict(item_request) | {"prompt": prompt.name}
     return run_drafting(
         project, drafter, "items", request, len(chunks), blocks, author, control, watch
     )
 
 
 def start_writing(
-    project: Project, drafter: Drafter, author: str, wanted: ItemRequest, caps: Caps = UNCAPPED
+    project: Project,
+    drafter: Drafter,
+    author: str,
+    item_request: ItemRequest,
+    caps: Caps = UNCAPPED,
 ) -> BackgroundJob:
     """Write items with a model in the background; a project runs one such job at a time. The result
     is a `Report`.
@@ -537,10 +543,12 @@ def start_writing(
         lambda owned: BackgroundJob(
             drafter.model,
             "passages",
-            wanted,
+            item_request,
             author,
             control,
-            lambda report, job: generate_items(owned, drafter, author, wanted, job.control, report),
+            lambda report, job: generate_items(
+                owned, drafter, author, item_request, job.control, report
+            ),
         ),
     )
 
@@ -549,21 +557,27 @@ def _draw_key(seed: int, passage_id: str) -> bytes:
     return hashlib.blake2b(f"{seed}/{passage_id}".encode(), digest_size=16).digest()
 
 
-def _make_call(prompt: Prompt, text: str, drafter: Drafter, wanted: ItemRequest) -> Call:
-    values = {"context": text, "task_domain": wanted.domain}
+def _make_call(prompt: Prompt, text: str, drafter: Drafter, item_request: ItemRequest) -> Call:
+    values = {"context": text, "task_domain": item_request.domain}
     if prompt.form == "json":
         return Call(prompt, values, "json", drafter.fence, max_tokens=TOKENS, schema=_SCHEMA)
     return Call(prompt, values, "text", drafter.fence, max_tokens=TOKENS)
 
 
 def _read_completion(
-    chunk: Chunk, drafter: Drafter, prompt: Prompt, wanted: ItemRequest, completion: Completion
+    chunk: Chunk,
+    drafter: Drafter,
+    prompt: Prompt,
+    item_request: ItemRequest,
+    completion: Completion,
 ) -> Generation:
     """Return a completion as a generation: an item with its choices shuffled, or the reason for
     failure.
     """
     empty = replace(
-        blank_generation("item", wanted.query_id, drafter, prompt, passage_id=chunk.passage_id),
+        blank_generation(
+            "item", item_request.query_id, drafter, prompt, passage_id=chunk.passage_id
+        ),
         raw=completion.text,
     )
     if completion.error is not None:
@@ -577,8 +591,8 @@ def _read_completion(
         )
     identity = "\x1f".join((prompt.hash, drafter.model, chunk.passage_id, completion.text))
     name = hashlib.blake2b(identity.encode(errors="replace"), digest_size=6).hexdigest()
-    item_id = f"{wanted.query_id}/{name}"
-    seed = shuffle_seed(wanted.seed, item_id)
+    item_id = f"{item_request.query_id}/{name}"
+    seed = shuffle_seed(item_request.seed, item_id)
     item = DraftedItem(
         item_id,
         shuffle_choices(parsed.choices, seed),

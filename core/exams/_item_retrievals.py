@@ -160,11 +160,11 @@ def make_retrieval(
     """
     _check_name(project, name)
     items = list_tasks(project, query_id)
-    asked = {item.question_id: item.text for item in items}
+    texts = {item.question_id: item.text for item in items}
     deep = depth if reranker is None else max(depth, FUSED)
-    rankings, made_by = rank_passages(project, asked, "items", retriever, deep, tell)
+    rankings, made_by = rank_passages(project, texts, "items", retriever, deep, tell)
     if reranker is not None:
-        rankings = _rerank_passages(project, asked, rankings, reranker, depth)
+        rankings = _rerank_passages(project, texts, rankings, reranker, depth)
         made_by += f", re-ranked by {model_identity(reranker)}"
     with project.transaction() as cursor:
         return _store_retrieval(cursor, name, made_by, rankings, author)
@@ -172,7 +172,7 @@ def make_retrieval(
 
 def rank_passages(
     project: Project,
-    asked: Mapping[str, str],
+    question_words: Mapping[str, str],
     things: str,
     retriever: Retriever,
     depth: int,
@@ -181,7 +181,7 @@ def rank_passages(
     """Rank all passages of a project that have a text for questions.
 
     Args:
-        asked: the questions' words by id.
+        question_words: the questions' words by id.
         things: the noun for the questions in messages: items or queries.
         depth: passages of each ranking.
         tell: receives a sentence about each step.
@@ -197,8 +197,8 @@ def rank_passages(
         "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
         " ORDER BY passage_key"
     )
-    if not asked or not passages:
-        missing = f"{things} to rank passages for" if not asked else "passages to rank"
+    if not question_words or not passages:
+        missing = f"{things} to rank passages for" if not question_words else "passages to rank"
         raise InputError(
             "nothing-to-rank",
             f"No {missing}.",
@@ -206,16 +206,25 @@ def rank_passages(
             if things == "queries"
             else "Import an exam and its passages.",
         )
-    tell(f"Ranking {how_many(len(passages), 'passages')} for {how_many(len(asked), things)} ...")
+    tell(
+        f"Ranking {how_many(len(passages), 'passages')} for"
+        f" {how_many(len(question_words), things)} ..."
+    )
     ids, texts = [row[0] for row in passages], [row[1] for row in passages]
     if retriever == "hybrid":
         deep = max(depth, FUSED)
-        both = _by_words(asked, ids, texts, deep), _by_meaning(project, asked, ids, texts, deep)
-        fused = {name: fuse_rankings([ranking[name] for ranking in both], depth) for name in asked}
+        both = (
+            _by_words(question_words, ids, texts, deep),
+            _by_meaning(project, question_words, ids, texts, deep),
+        )
+        fused = {
+            name: fuse_rankings([ranking[name] for ranking in both], depth)
+            for name in question_words
+        }
         return fused, f"bm25 and embedding, reciprocal rank fusion (k = {RRF})"
     if retriever == "bm25":
-        return _by_words(asked, ids, texts, depth), f"bm25 (k1 = {K1}, b = {B})"
-    return _by_meaning(project, asked, ids, texts, depth), "embedding (all-MiniLM-L6-v2)"
+        return _by_words(question_words, ids, texts, depth), f"bm25 (k1 = {K1}, b = {B})"
+    return _by_meaning(project, question_words, ids, texts, depth), "embedding (all-MiniLM-L6-v2)"
 
 
 def fuse_rankings(
@@ -290,11 +299,17 @@ def _check_name(project: Project, name: str) -> None:
 
 
 def _rerank_passages(
-    project: Project, asked: Mapping[str, str], rankings: Rankings, reranker: str, depth: int
+    project: Project,
+    question_words: Mapping[str, str],
+    rankings: Rankings,
+    reranker: str,
+    depth: int,
 ) -> dict[str, list[tuple[str, float]]]:
     pairs = [(item, passage) for item, ranking in rankings.items() for passage, _ in ranking]
     texts = passage_texts(project, [passage for _, passage in pairs])
-    scores = pair_scores(reranker, [(asked[item], texts[passage]) for item, passage in pairs])
+    scores = pair_scores(
+        reranker, [(question_words[item], texts[passage]) for item, passage in pairs]
+    )
     scored = group_pairs(
         (item, (passage, score)) for (item, passage), score in zip(pairs, scores, strict=True)
     )
@@ -304,17 +319,23 @@ def _rerank_passages(
 
 
 def _by_words(
-    asked: Mapping[str, str], ids: Sequence[str], texts: Sequence[str], depth: int
+    question_words: Mapping[str, str], ids: Sequence[str], texts: Sequence[str], depth: int
 ) -> dict[str, list[tuple[str, float]]]:
     index = BM25(texts)
-    return {name: _top_passages(ids, index.scores(text), depth) for name, text in asked.items()}
+    return {
+        name: _top_passages(ids, index.scores(text), depth) for name, text in question_words.items()
+    }
 
 
 def _by_meaning(
-    project: Project, asked: Mapping[str, str], ids: Sequence[str], texts: Sequence[str], depth: int
+    project: Project,
+    question_words: Mapping[str, str],
+    ids: Sequence[str],
+    texts: Sequence[str],
+    depth: int,
 ) -> dict[str, list[tuple[str, float]]]:
     store = ProjectVectors(project)
-    questions = unit_vectors(list(asked.values()), store)
+    questions = unit_vectors(list(question_words.values()), store)
     blocks = (texts[at : at + BLOCK] for at in range(0, len(texts), BLOCK))
     cosines = np.concatenate(
         [questions @ unit_vectors(block, store, keep=False).T for block in blocks],
@@ -323,7 +344,7 @@ def _by_meaning(
     )
     return {
         name: _top_passages(ids, row, depth, least=-2.0)
-        for name, row in zip(asked, cosines, strict=True)
+        for name, row in zip(question_words, cosines, strict=True)
     }
 
 

@@ -167,12 +167,14 @@ def _comparison_texts(task: Task, context: Context) -> list[str]:
 
 def _by_words(task: Task, context: Context) -> Answer:
     sentences = [text[begin:end] for text in context for begin, end in split_sentences(text)]
-    known = [set(normalise_text(text).split()) for text in sentences or [task.text]]
+    sentence_words = [set(normalise_text(text).split()) for text in sentences or [task.text]]
     scores = []
     for words in (
         set(normalise_text(option).split()) for option in _comparison_texts(task, context)
     ):
-        scores.append(max(len(words & other) for other in known) / len(words) if words else 0.0)
+        scores.append(
+            max(len(words & other) for other in sentence_words) / len(words) if words else 0.0
+        )
     return _chosen_answer(task, scores.index(max(scores)), scores)
 
 
@@ -288,24 +290,30 @@ def sit_exam(
     lost: dict[str, str] = {}
     left_out: dict[str, list[str]] = {}
     for examinee in ready:
-        done = ended.values()
-        left = replace(
+        finished = ended.values()
+        remaining_request = replace(
             request,
-            limit=_remaining_limit(request.limit, sum(each.done for each in done)),
-            max_calls=_remaining_limit(request.max_calls, sum(each.usage.calls for each in done)),
+            limit=_remaining_limit(request.limit, sum(each.done for each in finished)),
+            max_calls=_remaining_limit(
+                request.max_calls, sum(each.usage.calls for each in finished)
+            ),
             max_cost=None
             if request.max_cost is None
-            else max(0.0, request.max_cost - sum(each.usage.cost for each in done)),
+            else max(0.0, request.max_cost - sum(each.usage.cost for each in finished)),
         )
-        if left.limit == 0:
+        if remaining_request.limit == 0:
             break
         endpoint = getattr(examinee.back_end, "endpoint", None)
         address, name = "" if endpoint is None else endpoint.base_url, examinee.student.name
         if address in lost:
             left_out.setdefault(lost[address], []).append(name)
             continue
-        control.renew(job_control(project, examinee.student.model or "", examinee.back_end, left))
-        ended[name] = _sit_one(project, examinee, left, author, partial(report, name), control)
+        control.renew(
+            job_control(project, examinee.student.model or "", examinee.back_end, remaining_request)
+        )
+        ended[name] = _sit_one(
+            project, examinee, remaining_request, author, partial(report, name), control
+        )
         if control.in_vain:
             lost[address] = name
         if ended[name].state in ("cancelled", "stopped"):
@@ -352,15 +360,15 @@ def _missing_lines(
     asked = list_tasks(project, request.query_id, request.version)
     whole = make_sheet(project, student, asked)
     keys = text_keys(project, [task.asked for task in asked])
-    known = sheet_outcomes(student, whole, answer_outcomes(project), keys)
-    wanted = [
+    outcomes = sheet_outcomes(student, whole, answer_outcomes(project), keys)
+    missing = [
         line
         for line in whole.lines
         if request.includes(
-            line.task.question_id in known, known.get(line.task.question_id) is None
+            line.task.question_id in outcomes, outcomes.get(line.task.question_id) is None
         )
     ]
-    return wanted[: request.limit], len(whole.without_context)
+    return missing[: request.limit], len(whole.without_context)
 
 
 def _sit_one(
@@ -372,8 +380,8 @@ def _sit_one(
     control: Control,
 ) -> Progress:
     student = ready.student
-    wanted, without = _missing_lines(project, student, request)
-    asked = {
+    missing, without = _missing_lines(project, student, request)
+    request_record = {
         name: value
         for name in (
             "query_id",
@@ -387,19 +395,19 @@ def _sit_one(
         if (value := getattr(request, name)) not in (None, False)
     }
     with project.transaction() as cursor:
-        keys = {line.task.asked: question_text_key(cursor, line.task.asked) for line in wanted}
-        sitting = add_job(cursor, "sitting", student.key, asked, len(wanted), author)
+        keys = {line.task.asked: question_text_key(cursor, line.task.asked) for line in missing}
+        sitting = add_job(cursor, "sitting", student.key, request_record, len(missing), author)
         log_action(
             cursor,
             author,
             "start sitting",
             sitting=sitting,
             student=student.name,
-            items=len(wanted),
+            items=len(missing),
         )
 
     def answer_batches() -> Iterator[list[Answer]]:
-        for answers in _stream_answers(ready, wanted, control, ProjectVectors(project)):
+        for answers in _stream_answers(ready, missing, control, ProjectVectors(project)):
             yield [
                 replace(answer, item_text_key=keys[line.task.asked], context=line.context)
                 for line, answer in answers
@@ -413,7 +421,7 @@ def _sit_one(
     writer = ResultWriter[Answer](
         project,
         sitting,
-        Progress("running", len(wanted)),
+        Progress("running", len(missing)),
         report,
         control,
         lambda cursor, answers: add_answers(cursor, student.key, answers, sitting),
@@ -439,14 +447,14 @@ def _sit_one(
 
 
 def _stream_answers(
-    ready: ReadyExaminee, wanted: Sequence[PosedItem], control: Control, store: VectorStore
+    ready: ReadyExaminee, missing: Sequence[PosedItem], control: Control, store: VectorStore
 ) -> Iterator[list[tuple[PosedItem, Answer]]]:
     """Yield answers in batches as they come; stop early if `control` asks for it."""
     if ready.back_end is None:
-        for at in range(0, len(wanted), BLOCK):
+        for at in range(0, len(missing), BLOCK):
             if not control.may_continue():
                 return
-            block = wanted[at : at + BLOCK]
+            block = missing[at : at + BLOCK]
             yield list(zip(block, by_rule(ready, block, store), strict=True))
         return
     finished: dict[int, Answer] = {}
@@ -458,9 +466,9 @@ def _stream_answers(
             None if finished[number].correct is None else int(finished[number].correct or False)
         )
 
-    work = (((number, 0), grade_steps(number, line)) for number, line in enumerate(wanted))
+    work = (((number, 0), grade_steps(number, line)) for number, line in enumerate(missing))
     for outcomes in ready.back_end.drive(work, control):
-        yield [(wanted[number], finished.pop(number)) for number, _, _ in outcomes]
+        yield [(missing[number], finished.pop(number)) for number, _, _ in outcomes]
 
 
 RETRIEVAL_NAMES: dict[Retriever, str] = {"bm25": "BM25", "embedding": "MiniLM"}

@@ -61,7 +61,7 @@ def import_beir(
     """
     splits = sorted(file.stem for file in (folder / "qrels").glob("*.tsv"))
     check_known("unknown-split", "split", splits or [split], split)
-    corpus, asked, judged = (
+    corpus, query_source, judged = (
         Source(f"{name or folder}/{file}", _path_in_folder(folder, file))
         for file in ("corpus.jsonl", "queries.jsonl", f"qrels/{split}.tsv")
     )
@@ -89,7 +89,9 @@ def import_beir(
         also(cursor)
 
     groups = [
-        Group("queries", [asked], replace(options, only={item.query_id for item in judgments})),
+        Group(
+            "queries", [query_source], replace(options, only={item.query_id for item in judgments})
+        ),
         Group("passages", [corpus], replace(options, only=needed)),
         Group(
             "qrels",
@@ -97,13 +99,13 @@ def import_beir(
             replace(options, source=options.source or name or f"{folder.resolve().name}/{split}"),
         ),
     ]
-    done = import_groups(project, groups, author, preview, note_textless)
+    imported = import_groups(project, groups, author, preview, note_textless)
     return Imported(
         "beir",
-        tuple(file for item in done for file in item.files),
-        {thing: count for item in done for thing, count in item.counts.items()},
-        (*(note for item in done for note in item.notes), *notes),
-        tuple(replaced for item in done for replaced in item.replaced),
+        tuple(file for item in imported for file in item.files),
+        {thing: count for item in imported for thing, count in item.counts.items()},
+        (*(note for item in imported for note in item.notes), *notes),
+        tuple(replaced for item in imported for replaced in item.replaced),
     )
 
 
@@ -197,12 +199,12 @@ def _find_downloads(parts: list[Any]) -> Iterator[Any]:
     """Yield the files of parts of a data set. ir_datasets has no list of them, so its objects are
     searched.
     """
-    waiting, seen = parts, dict[int, Any]()
+    waiting, objects_seen = parts, dict[int, Any]()
     while waiting:
         value = waiting.pop()
-        if id(value) in seen:
+        if id(value) in objects_seen:
             continue
-        seen[id(value)] = value
+        objects_seen[id(value)] = value
         if type(value).__name__ in ("Download", "LocalDownload"):
             yield value
         elif isinstance(value, list | tuple):
@@ -256,12 +258,12 @@ def import_data_set(
                 f"The data set '{name}' cannot be read ({type(error).__name__}: {error}).",
                 f"Its page says how to get it: {data_set.terms.address}",
             ) from error
-        done = import_beir(
+        imported = import_beir(
             project, folder, author, options, BEIR_SPLIT, all_passages, preview, name, keep_level
         )
     sentence = f"the default of --min-judgment is {level} from now on, the level of this collection"
     notes = [] if level is None else [Problem(name, None, "min-judgment-set", sentence)]
-    return replace(done, kind="dataset", notes=(*done.notes, *notes))
+    return replace(imported, kind="dataset", notes=(*imported.notes, *notes))
 
 
 def _write_folder(data_set: Any, folder: Path, named: Collection[str] | None) -> None:
@@ -319,11 +321,11 @@ def make_demo(
         InputError: the file exists already.
         GradingError: grading failed.
     """
-    taken = InputError(
+    path_taken = InputError(
         "project-exists", f"{path} already exists.", "Open it, delete it, or name another file."
     )
     # An interruption leaves no partial demo.
-    with create_file(path, taken) as made, closing(create_project(made)) as project:
+    with create_file(path, path_taken) as made, closing(create_project(made)) as project:
         _fill_demo(project, author, grade, tell, sit)
 
 

@@ -123,7 +123,7 @@ def write_exam_items(
     query = query_id or EXAM_QUERY
     check_new(cursor, "query", [query])
     stem = Path(file).stem
-    made = take_queries(
+    new_count = take_queries(
         cursor, [Query(query, "Exam" if stem == EXAM_QUERY else f"Exam {stem}")], False, keeper
     )
     by_id = _name_items(cursor, items, query, file, report)
@@ -187,7 +187,7 @@ def write_exam_items(
     return {
         "items": len(by_id),
         "new items": len(new.keys() - latest.keys()),
-        "new queries": made,
+        "new queries": new_count,
         "new passages": passages,
         **({GET_WORDS: worded} if worded else {}),
         **({"retrievals": contexts} if contexts else {}),
@@ -328,7 +328,9 @@ def write_answers(
     before = {student.name: student for student in students_of(cursor)}
     counts = {"students": len(read), "answers": 0, "new answers": 0}
     for examinee, place in zip(read, places, strict=True):
-        if (known := before.get(examinee.student)) is not None and not known.sat_elsewhere:
+        if (
+            examinee_before := before.get(examinee.student)
+        ) is not None and not examinee_before.sat_elsewhere:
             raise InputError(
                 "answers-made-here",
                 f"Examinee '{examinee.student}' takes exams in this project, so its answers"
@@ -336,7 +338,9 @@ def write_answers(
                 "Give the examinee another name in the file, or rename the file.",
             )
         # Components stated in a file take precedence over those read from a name.
-        levels = factors_in_name(examinee.student) | dict(known.factors if known else {})
+        levels = factors_in_name(examinee.student) | dict(
+            examinee_before.factors if examinee_before else {}
+        )
         key = put_student(
             cursor, replace(external_examinee(examinee.student), factors=levels), author
         )
@@ -383,12 +387,12 @@ def write_factors(
     before = {student.name: student for student in students_of(cursor)}
     stated: dict[str, dict[str, str]] = {}
     for name, levels in (pair for file in read for pair in file.items()):
-        known = stated.setdefault(name, {})
+        stated_levels = stated.setdefault(name, {})
         for factor, level in levels.items():
-            if known.setdefault(factor, level) != level:
+            if stated_levels.setdefault(factor, level) != level:
                 raise InputError(
                     "components-differ",
-                    f"Examinee '{name}' has two levels of '{factor}': '{known[factor]}' and"
+                    f"Examinee '{name}' has two levels of '{factor}': '{stated_levels[factor]}' and"
                     f" '{level}'.",
                     "Correct one of the files.",
                 )
@@ -452,11 +456,11 @@ def _place_items(
                     f"Item {item} of {names} is a question without choices in the question bank.",
                     "Give the items other ids.",
                 )
-            if words is not None and (known := words_by_id.get(item, words)) != words:
+            if words is not None and (words_before := words_by_id.get(item, words)) != words:
                 raise InputError(
                     "item-words-differ",
                     f"Item {item} of {names} differs from the item with this id in the question"
-                    f" bank: {_describe_words(words)}; {_describe_words(known)}.",
+                    f" bank: {_describe_words(words)}; {_describe_words(words_before)}.",
                     "Give one of them another id.",
                 )
             place[item] = item
@@ -484,7 +488,7 @@ def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
     # Imported here, because only this import needs it.
     from ..exams import asked_text
 
-    asked = {
+    texts_by_id = {
         question.question_id: asked_text(question)
         for question in latest_questions(cursor)
         if question.question_id in items
@@ -495,9 +499,9 @@ def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
         {"version": NEWEST},
     ).fetchall()
     return {
-        item: text_key if (words := asked[item]) is None else question_text_key(cursor, words)
+        item: text_key if (words := texts_by_id[item]) is None else question_text_key(cursor, words)
         for item, text_key in text_keys
-        if item in asked
+        if item in texts_by_id
     }
 
 

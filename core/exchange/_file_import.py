@@ -176,14 +176,14 @@ def _copy_tables(cursor: Cursor, copy: Cursor, tables: Collection[str]) -> None:
         "SELECT sequence_name, last_value FROM duckdb_sequences()"
     ).fetchall():
         copy.execute(f"CREATE SEQUENCE {name} START {(last or 0) + 1:d}")
-    made = cursor.execute(
+    definitions = cursor.execute(
         "SELECT table_name, sql FROM duckdb_tables() WHERE NOT internal AND NOT temporary"
         " ORDER BY table_oid"
     ).fetchall()
-    copy.execute(";".join(sql for _, sql in made))
+    copy.execute(";".join(sql for _, sql in definitions))
     read = [
         name
-        for name, _ in made
+        for name, _ in definitions
         if not (
             name in _NEVER or name.startswith("replac") or (name in LARGE and name not in tables)
         )
@@ -358,12 +358,12 @@ def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> 
         going = [replaced for result in results for replaced in result.replaced]
         files = first_few([name for result in results for name in result.files])
         apart = any(item.kind in ("judgments", "leaderboard") for item in going)
-        kept = any(item.kind != "components" for item in going)
+        any_kept = any(item.kind != "components" for item in going)
         raise InputError(
             "would-replace",
             f"{files}: this import would replace {first_few(going, '; ')}. Nothing was imported.",
             "To replace anyway, add --replace."
-            + (" You can restore the earlier version later." if kept else "")
+            + (" You can restore the earlier version later." if any_kept else "")
             + (" To keep both, import under another name (--source)." if apart else ""),
         )
 
@@ -737,11 +737,11 @@ def _write_leaderboards(into: _ImportContext, content: None) -> dict[str, int]:
     cursor, named = into.cursor, into.options.source
     # Read within the transaction because queries of the same import count as known too; such files
     # are small.
-    known = [row[0] for row in cursor.execute("SELECT query_id FROM queries").fetchall()]
+    query_ids = [row[0] for row in cursor.execute("SELECT query_id FROM queries").fetchall()]
     boards = [
         (source, board)
         for source in into.sources
-        for board in read_boards(source, into.report, known, into.options.form, named)
+        for board in read_boards(source, into.report, query_ids, into.options.form, named)
     ]
     if named and len(into.sources) > 1:
         boards = _join_boards(boards, named, into.report)
@@ -766,13 +766,13 @@ def _write_leaderboards(into: _ImportContext, content: None) -> dict[str, int]:
 
 
 def _join_boards(
-    given: Sequence[tuple[Source, Board]], name: str, report: Report
+    boards_of_files: Sequence[tuple[Source, Board]], name: str, report: Report
 ) -> list[tuple[Source, Board]]:
     """Return the leaderboards of several files as one per measure. A system may be in only one of
     the files.
     """
     boards: dict[str, tuple[Source, Board]] = {}
-    for source, board in given:
+    for source, board in boards_of_files:
         first, before = boards.setdefault(
             board.measure, (source, replace(board, rows=[], per_query={}))
         )
@@ -813,16 +813,16 @@ def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report)
         (board.apart, "cells in text columns"),
     ):
         for table, noun in (("queries", "query"), ("passages", "passage")):
-            known = cursor.execute(
+            rows = cursor.execute(
                 f"SELECT {noun}_id FROM {table} WHERE {noun}_id IN (SELECT unnest(?::VARCHAR[]))",
                 [list(named)],
             ).fetchall()
-            if 2 * len(known) > len(named):
+            if 2 * len(rows) > len(named):
                 report.refuse(
                     source.name,
                     None,
                     "not-a-leaderboard",
-                    f"the {what} are {table} of the project, such as {known[0][0]}, so this is not"
+                    f"the {what} are {table} of the project, such as {rows[0][0]}, so this is not"
                     " a leaderboard of"
                     " systems; rename the column of queries to 'query'; import judgments as qrels,"
                     " rankings as runs",

@@ -152,12 +152,12 @@ class GradedFiles:
 
     def batches(self) -> Iterator[Batch]:
         """Yield the stored grades, batch by batch."""
-        with self._file.open("rb") as kept:
+        with self._file.open("rb") as graded_file:
             while True:
                 try:
                     # Safe to unpickle: only this process wrote the file, in a folder that only its
                     # user can enter.
-                    yield pickle.load(kept)
+                    yield pickle.load(graded_file)
                 except EOFError:
                     return
 
@@ -221,12 +221,15 @@ class GradedFiles:
 
     def _asked_places(self, grader: int, question_ids: Sequence[Sequence[str]]) -> np.ndarray:
         """Return the places in `Batch.asked` of the questions asked, passage after passage."""
-        known = self._batch.asked
+        places_of_texts = self._batch.asked
         numbers = [np.zeros(0, np.int32)]
         # A file usually asks the same of successive passages, and the reader repeats their list.
         for _, repeats in groupby(question_ids, key=id):
             ids, *others = repeats
-            own = [known.setdefault((grader, question_id), len(known)) for question_id in ids]
+            own = [
+                places_of_texts.setdefault((grader, question_id), len(places_of_texts))
+                for question_id in ids
+            ]
             numbers.append(np.tile(np.array(own, np.int32), 1 + len(others)))
         return np.concatenate(numbers)
 
@@ -338,12 +341,12 @@ class GradedImport:
             "question_id": [*queries],
             "text": [None] * len(queries),
         }
-        asked = [
+        asked_texts = [
             *self.files.questions.parts(self.cursor),
             table_of(columns, dict.fromkeys(columns, "VARCHAR")),
         ]
         meant = []
-        for part in asked:
+        for part in asked_texts:
             with lend_table(self.cursor, "asked", part):
                 meant.append(self.cursor.execute(_MEANT).to_arrow_table())
         # If a question has the id of a query, the question's key comes before the query's.
@@ -383,7 +386,7 @@ class GradedImport:
         """Return the grades of a batch with the keys of questions, passages and jobs, as
         `write_grades` expects.
         """
-        asked, grades = self._asked_keys(batch), batch.grades
+        question_keys, grades = self._asked_keys(batch), batch.grades
         passages = self.written.text_keys[grades["passage"].to_numpy()]
         size = len(grades)
         # Failures need all columns, even if NULL. A million grades without details need no room for
@@ -402,11 +405,11 @@ class GradedImport:
         return pa.table(
             {
                 "row": pa.array(np.arange(size, dtype=np.int32)),
-                "grader_key": asked["grader_key"].take(grades["asked"]),
-                "question_text_key": asked["text_key"].take(grades["asked"]),
+                "grader_key": question_keys["grader_key"].take(grades["asked"]),
+                "question_text_key": question_keys["text_key"].take(grades["asked"]),
                 "passage_text_key": pa.array(passages, mask=passages == 0),
                 "rating": grades["rating"],
-                "job_key": asked["job_key"].take(grades["asked"]),
+                "job_key": question_keys["job_key"].take(grades["asked"]),
                 **columns,
             }
         )
@@ -468,16 +471,18 @@ class GradedImport:
     def finish(self, source: str, report: Report) -> dict[str, int]:
         """Write everything that needs the whole file: runs, judgments and pool."""
         if self.files.rankings.runs:
-            known = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
+            files_of_runs = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
             whole = sorted(
-                run for run in self.files.rankings.runs if known.get(run, self.names) != self.names
+                run
+                for run in self.files.rankings.runs
+                if files_of_runs.get(run, self.names) != self.names
             )
             for run in whole:
                 report.remark(
                     self.names,
                     None,
                     "run-kept",
-                    f"run {run} was imported completely from {known[run]} and is kept",
+                    f"run {run} was imported completely from {files_of_runs[run]} and is kept",
                 )
             runs = [
                 (run, run, self.names)

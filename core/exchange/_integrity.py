@@ -127,14 +127,14 @@ def _value_rule(table: str, code: str, holds: str, reason: str, beside: str = ""
 def _uniqueness_rule(table: str, *columns: str) -> Rule:
     """Return a rule that the values of columns together occur once."""
     names, rows = ", ".join(map(quoted_name, columns)), quoted_name(table)
-    given = " AND ".join(f"{quoted_name(column)} IS NOT NULL" for column in columns)
+    is_given_sql = " AND ".join(f"{quoted_name(column)} IS NOT NULL" for column in columns)
     return Rule(
         "uniqueness",
         table,
         f"repeated_{'_'.join(columns)}".replace("_", "-"),
         f"duplicate {' and '.join(map(_column_words, columns))}",
         f"SELECT t.rowid FROM {rows} t SEMI JOIN"
-        f" (SELECT {names} FROM {rows} WHERE {given} GROUP BY ALL HAVING count(*) > 1)"
+        f" (SELECT {names} FROM {rows} WHERE {is_given_sql} GROUP BY ALL HAVING count(*) > 1)"
         f" USING ({names})",
     )
 
@@ -276,16 +276,16 @@ def _is_goal(written: str) -> bool:
 
 
 def _is_given(written: str) -> bool:
-    given = json.loads(written)
+    content = json.loads(written)
     return (
-        set(given) == {"passages", "answer"}
-        and isinstance(given["answer"], str | None)
+        set(content) == {"passages", "answer"}
+        and isinstance(content["answer"], str | None)
         and all(
             not fault_of_id(passage_id, True)
             and isinstance(text, str | None)
             and type(score) in (int, float)
             and math.isfinite(score)
-            for passage_id, text, score in given["passages"]
+            for passage_id, text, score in content["passages"]
         )
     )
 
@@ -1387,12 +1387,12 @@ def _block_faults(project: Project, cursor: Cursor) -> Iterator[Fault]:
 
 
 def _schema_faults(project: Project, cursor: Cursor) -> Iterator[Fault]:
-    known = migrations.migration_names()
-    if tuple(migrations.applied_migrations(cursor)) != known:
-        reason = f"the schema steps differ from this version, which ends with {known[-1]}"
+    names = migrations.migration_names()
+    if tuple(migrations.applied_migrations(cursor)) != names:
+        reason = f"the schema steps differ from this version, which ends with {names[-1]}"
         yield Fault("migrations", "steps-differ", reason, 1, None)
         return
-    expected, present = expected_objects(known), read_objects(cursor)
+    expected, present = expected_objects(names), read_objects(cursor)
     for differing, state in ((expected - present, "missing"), (present - expected, "foreign")):
         for kind, _, name, *_ in sorted(differing)[:1]:
             yield Fault(name, f"{state}-object", f"{state} or changed {kind}", len(differing), None)

@@ -81,12 +81,12 @@ def write_labels(
             "Import the passages first: exam import passages FILE",
         )
     titles = dict(cursor.execute("SELECT query_key, text FROM titles()").fetchall())
-    asked = {
+    question_keys = {
         key: question_text_key(cursor, str(spec.asked_text(Question("", "", titles[key]))))
         for key in np.unique(queries).tolist()
     }
     values = np.array([label.value for label in labels], np.int8)[rows]
-    questions = np.array([asked[key] for key in queries.tolist()], np.int32)
+    questions = np.array([question_keys[key] for key in queries.tolist()], np.int32)
     # A grade is about a text, so the same text gets one label.
     _, first, place = np.unique(
         questions.astype(np.int64) << 32 | texts, return_index=True, return_inverse=True
@@ -135,14 +135,14 @@ def _label_grader(cursor: Cursor, name: str, scale: int | None, greatest: int) -
         InputError: another grader has its name, or a label is beyond its scale.
     """
     check_new(cursor, "grader", [name])
-    known = cursor.execute(
+    rows = cursor.execute(
         "SELECT fingerprint, max_rating FROM graders WHERE name = ?", [name]
     ).fetchall()
-    top = scale or (known[0][1] if known else max(1, greatest))
+    top = scale or (rows[0][1] if rows else max(1, greatest))
     spec = GraderSpec(name, "direct", name, parameters={"imported": "labels"}, max_rating=top)
     check_rules(
         (
-            bool(known) and known[0][0] != spec.fingerprint,
+            bool(rows) and rows[0][0] != spec.fingerprint,
             InputError(
                 "grader-name-taken",
                 f"The project already has another grader named '{name}'.",
@@ -194,11 +194,11 @@ def make_graded_queries(
             entry.question.question_id, entry.question
         )
         by_words[query_id, words] = question
-        known = clean_text(question.text or "")
+        question_text = clean_text(question.text or "")
         passage = _graded_passage(entry, several, responses, report)
         before = texts.setdefault(passage.passage_id, passage.text) or passage.text
         texts[passage.passage_id] = before
-        if not known or words not in ("", known) or question.query_id != query_id:
+        if not question_text or words not in ("", question_text) or question.query_id != query_id:
             report.refuse(
                 entry.source.name,
                 entry.line,
@@ -218,14 +218,18 @@ def make_graded_queries(
         if entry.run is not None and (entry.run, query_id) not in responses:
             ranked = [Ranked(query_id, passage.passage_id, 1, 1.0)]
             line.rankings = {**line.rankings, entry.run: ranked}
-        given = blocks.setdefault((query_id, entry.grader.fingerprint), GradeBlocks(entry.grader))
-        given.details[given.size] = entry.detail
-        given.add(passage.passage_id, [question.question_id], [entry.rating], [entry.answer])
+        blocks_of_grader = blocks.setdefault(
+            (query_id, entry.grader.fingerprint), GradeBlocks(entry.grader)
+        )
+        blocks_of_grader.details[blocks_of_grader.size] = entry.detail
+        blocks_of_grader.add(
+            passage.passage_id, [question.question_id], [entry.rating], [entry.answer]
+        )
     for line in lines.values():
         ids = dict.fromkeys(passage.passage_id for passage in line.passages)
         line.passages = [Passage(passage_id, texts[passage_id]) for passage_id in ids]
-    for (query_id, _), given in blocks.items():
-        lines[query_id].grades = [*lines[query_id].grades, given]
+    for (query_id, _), blocks_of_grader in blocks.items():
+        lines[query_id].grades = [*lines[query_id].grades, blocks_of_grader]
     return list(lines.values())
 
 

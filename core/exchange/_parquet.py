@@ -294,12 +294,12 @@ def export_project(
     # export. It is committed after the files are in place.
     with project.transaction(act="take everything out", author=author) as cursor:
         log_action(cursor, author, "export project", name=target.name)
-        with replace_file(target) as made:
-            folder = made.parent / "tables" if target.suffix == ".zip" else made
+        with replace_file(target) as temporary:
+            folder = temporary.parent / "tables" if target.suffix == ".zip" else temporary
             folder.mkdir()
             tables = _write_folder(project, cursor, folder)
-            if folder != made:
-                write_zip({file.name: file for file in folder.iterdir()}, made)
+            if folder != temporary:
+                write_zip({file.name: file for file in folder.iterdir()}, temporary)
         hand_over()
     return {table.name: table.rows for table in tables}
 
@@ -324,15 +324,15 @@ def _write_folder(project: Project, cursor: Cursor, folder: Path) -> list[Table]
 
 
 def _write_table(cursor: Cursor, table: str, working: Path, folder: Path) -> Table:
-    made, file = working / f"{table}.parquet", folder / f"{table}.parquet"
+    temporary, file = working / f"{table}.parquet", folder / f"{table}.parquet"
     # In the order of the rows, because publications refer to row numbers of grades. The mark of an
     # open file is left out because it is not part of the project.
     kept = f"WHERE name <> '{MARK}'" if table == "settings" else ""
     rows = cursor.execute(
-        f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {quoted_path(made)} (FORMAT"
+        f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {quoted_path(temporary)} (FORMAT"
         " parquet, COMPRESSION zstd)"
     ).fetchall()[0][0]
-    shutil.move(made, file)
+    shutil.move(temporary, file)
     return Table(table, file.name, int(rows), file.stat().st_size, file_sha256(file))
 
 
@@ -351,11 +351,11 @@ def import_project(source: Path, path: Path) -> Project:
             comes from a newer version, or has invalid rows. Nothing is made.
         ProjectError: the disk is full. Nothing is made.
     """
-    taken = InputError(
+    path_taken = InputError(
         "file-exists", f"{path} already exists.", "Use another name for the project."
     )
     try:
-        with create_file(path, taken) as made:
+        with create_file(path, path_taken) as made:
             manifest, folder = read_project(source, made.parent / "unpacked")
             try:
                 _build_project(made, manifest, folder, source)
@@ -427,19 +427,20 @@ def _load_table(
         f"read_parquet({quoted_path(as_pattern(folder / table.file))}, hive_partitioning = false)"
     )
     try:
-        given = [
+        columns_given = [
             (name, type_)
             for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()
         ]
-        for actual, wanted in zip_longest(
-            map(" ".join, given), map(" ".join, columns), fillvalue="missing"
+        for actual, expected in zip_longest(
+            map(" ".join, columns_given), map(" ".join, columns), fillvalue="missing"
         ):
-            if actual != wanted:
+            if actual != expected:
                 raise file_refusal(
                     source,
                     table.file,
                     "schema-differs",
-                    f"the columns differ from those of {table.name}: {actual} instead of {wanted}",
+                    f"the columns differ from those of {table.name}: {actual} instead of"
+                    f" {expected}",
                 )
         rows = connection.execute(f"SELECT count(*) FROM {file}").fetchall()[0][0]
         if rows != table.rows:
@@ -564,7 +565,9 @@ def export_grades(
     def write_tables(cursor: Cursor) -> dict[str, int]:
         written = {}
         for name, sql in tables.items():
-            target = quoted_path(made / "files" / (name if name == "grades" else f"{name}.parquet"))
+            target = quoted_path(
+                working / "files" / (name if name == "grades" else f"{name}.parquet")
+            )
             # Approximate size of each file of grades.
             size = ", FILE_SIZE_BYTES '256MB'" if name == "grades" else ""
             copy = f"COPY ({sql}) TO {target} (FORMAT parquet, COMPRESSION zstd{size})"
@@ -572,10 +575,10 @@ def export_grades(
         return written
 
     make_folder(folder.parent)
-    with replace_file(folder) as target, WorkingFolder(project.working_folder) as made:
-        (made / "files").mkdir()
+    with replace_file(folder) as target, WorkingFolder(project.working_folder) as working:
+        (working / "files").mkdir()
         rows = project.read(write_tables)
-        shutil.move(made / "files", target)
+        shutil.move(working / "files", target)
     log_readonly_action(project, author, "export grades", file=folder.name, grades=rows["grades"])
     return rows
 

@@ -60,10 +60,10 @@ def _past_views(main: str, publication: int) -> dict[str, str]:
     Args:
         main: the schema with the tables as they are now.
     """
-    this = f"publication_key = {publication:d}"
-    publications = f"FROM {main}.publications WHERE {this}"
-    awaited = f"FROM {main}.published_awaited WHERE {this}"
-    kept = (
+    of_publication = f"publication_key = {publication:d}"
+    publications = f"FROM {main}.publications WHERE {of_publication}"
+    awaited = f"FROM {main}.published_awaited WHERE {of_publication}"
+    kept_overrides = (
         "SELECT o.* REPLACE (coalesce(a.text_key, o.question_text_key) AS question_text_key,"
         " NULL::VARCHAR AS withdrawn_by, NULL::TIMESTAMP AS withdrawn_at)"
         f" FROM {main}.overrides o LEFT JOIN (SELECT text_key, unnest(override_keys) AS"
@@ -79,7 +79,7 @@ def _past_views(main: str, publication: int) -> dict[str, str]:
         f" (SELECT text FROM {main}.question_texts"
         " WHERE text IS NOT NULL) THEN q.text ELSE p.text END AS text,"
         f" p.narrative AS narrative, p.answer AS answer) FROM {main}.queries q"
-        f" JOIN (FROM {main}.published_queries WHERE {this}) p USING (query_key)",
+        f" JOIN (FROM {main}.published_queries WHERE {of_publication}) p USING (query_key)",
         "question_texts": "SELECT * REPLACE (CASE WHEN text_key NOT IN"
         f" (SELECT text_key {awaited}) THEN text END AS text)"
         f" FROM {main}.question_texts WHERE text_key < {publication:d}",
@@ -112,9 +112,9 @@ def _past_views(main: str, publication: int) -> dict[str, str]:
         f" WHERE seal_key < {publication:d} AND list_contains(((SELECT manifest"
         f" {publications})::JSON->'$.bank.sealed.sha256')::VARCHAR[], sha256(question_id))",
         "failures": f"SELECT * FROM {main}.failures WHERE rowid < (SELECT failures {publications})",
-        "overrides": kept,
+        "overrides": kept_overrides,
         "current_overrides": "SELECT question_text_key, passage_text_key,"
-        f" arg_max(rating, override_key) AS rating FROM ({kept}) GROUP BY ALL",
+        f" arg_max(rating, override_key) AS rating FROM ({kept_overrides}) GROUP BY ALL",
     }
 
 
@@ -182,11 +182,11 @@ def record_pool(cursor: Cursor) -> int:
     stored the same.
     """
     sha256 = pool_hash(cursor)
-    known = cursor.execute(
+    rows = cursor.execute(
         "SELECT pool_key FROM published_pools WHERE sha256 = ?", [sha256]
     ).fetchall()
-    if known:
-        return int(known[0][0])
+    if rows:
+        return int(rows[0][0])
     key = int(
         cursor.execute(
             "INSERT INTO published_pools VALUES (nextval('keys'), ?) RETURNING pool_key", [sha256]
@@ -300,11 +300,11 @@ def _identify_project(project: Project, cursor: Cursor) -> str:
     """Return the project's unique id, which does not depend on its file name; made for the first
     publication.
     """
-    known = read_setting(project, "project_id")
-    if known is None:
-        known = uuid4().hex
-        put_setting(cursor, "project_id", known)
-    return known
+    project_id = read_setting(project, "project_id")
+    if project_id is None:
+        project_id = uuid4().hex
+        put_setting(cursor, "project_id", project_id)
+    return project_id
 
 
 def manifest_json(manifest: Manifest) -> str:
@@ -663,8 +663,8 @@ def reproduce_bundle(
     )
     if recorded is None:
         raise InputError("not-a-bundle", f"Publication {number} has no bundle.", _QRELS_ONLY)
-    known = recorded.get("sha256")
-    if cascades := [name for name in known or () if name.startswith("cascade-")]:
+    hashes = recorded.get("sha256")
+    if cascades := [name for name in hashes or () if name.startswith("cascade-")]:
         raise InputError(
             "bundle-with-cascade",
             f"The bundle of publication {number} has a cascade ({', '.join(cascades)}), which this"
@@ -676,13 +676,15 @@ def reproduce_bundle(
             project, sealed_questions(then), "bank.jsonl, bank.csv and overrides.csv of this bundle"
         )
         # Earlier versions put fewer files into a bundle.
-        more = {name: file for name, file in beside(then).items() if known is None or name in known}
+        more = {
+            name: file for name, file in beside(then).items() if hashes is None or name in hashes
+        }
         files = _bundle_files(then, publication, more)
     now = _file_hashes(files)
     # Bundles written before hashes were recorded cannot be compared, but their qrels were compared
     # above. README.txt is left out because another version may word it differently.
-    if differing := known and sorted(
-        name for name in {*known, *now} - {_README} if known.get(name) != now.get(name)
+    if differing := hashes and sorted(
+        name for name in {*hashes, *now} - {_README} if hashes.get(name) != now.get(name)
     ):
         raise ProjectError(
             "bundle-differs",
@@ -767,11 +769,11 @@ def _readme_text(publication: Publication, names: list[str], sentences: Mapping[
         *([manifest["note"]] if manifest["note"] else []),
         "",
     ]
-    known = {name: sentence.format(**values) for name, sentence in _WHAT.items()}
-    known |= dict.fromkeys(
-        (name for name in names if name.endswith(".qrels")), known["qrels"]
+    descriptions = {name: sentence.format(**values) for name, sentence in _WHAT.items()}
+    descriptions |= dict.fromkeys(
+        (name for name in names if name.endswith(".qrels")), descriptions["qrels"]
     ) | dict(sentences)
-    return "\n".join([*head, *(f"{name}\n    {known[name]}" for name in names)]) + "\n"
+    return "\n".join([*head, *(f"{name}\n    {descriptions[name]}" for name in names)]) + "\n"
 
 
 def overrides_csv(project: Project, version: int | None = None) -> str:

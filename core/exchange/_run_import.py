@@ -127,14 +127,14 @@ class RunImport:
             missing = [query_id for query_id in first_lines if query_id in unknown]
             report_unknown(self.report, source.file, missing, first_lines, self.skip_unknown)
         if self.skip_unknown and not self.report.count:
-            left = {
+            remaining_runs = {
                 run
                 for (run,) in self.cursor.execute(
                     f"SELECT DISTINCT run FROM {self._lines}"
                 ).fetchall()
             }
             for run, (source, tag) in enumerate(self.files.found):
-                if run not in left:
+                if run not in remaining_runs:
                     self.report.refuse(
                         source.file, None, "nothing-left", f"run {quote_name(tag)}: {NOTHING_LEFT}"
                     )
@@ -174,11 +174,11 @@ class RunImport:
         A run of the same file and tag keeps its earlier name, even if that import had other tags
         too. A full run replaces a run that came partially from a graded file.
         """
-        known = self.cursor.execute(
+        rows = self.cursor.execute(
             "SELECT name, file, run_key IN (FROM ranked_runs), tag FROM runs"
         ).fetchall()
-        holders = {name: (file, partly) for name, file, partly, _ in known}
-        before = {(file, tag): name for name, file, _, tag in known}
+        holders = {name: (file, partly) for name, file, partly, _ in rows}
+        before = {(file, tag): name for name, file, _, tag in rows}
         runs_of = Counter(source for source, _ in self.files.found)
         free: list[str] = []
         replaced: list[str] = []
@@ -186,12 +186,12 @@ class RunImport:
         for name, (source, tag) in zip(names, self.files.found, strict=True):
             name = before.get((source.file, tag), name)
             file, partly = holders.get(name, (source.file, False))
-            taken = file != source.file and not partly
+            is_taken = file != source.file and not partly
             of_file = source.stem if runs_of[source] == 1 else f"{source.stem}-{tag}"
-            called = of_file if taken else name
-            if partly or (taken and called == name):
+            called = of_file if is_taken else name
+            if partly or (is_taken and called == name):
                 replaced.append(name)
-            elif taken:
+            elif is_taken:
                 # Another run of this import or of another file may already have this name. Neither
                 # run may be lost.
                 others = {
@@ -202,13 +202,13 @@ class RunImport:
                 called = free_name(called, others)
                 renamed.append(f"{name} to {called}")
             free.append(called)
-        for code, runs, what in (
+        for code, runs, description in (
             ("runs-replaced", replaced, "earlier versions of these runs are replaced:"),
             ("runs-renamed", renamed, "runs of other files already have these names; renamed"),
         ):
             if runs:
                 self.report.remark(
-                    self.files.found[0][0].file, None, code, f"{what} {first_few(runs)}"
+                    self.files.found[0][0].file, None, code, f"{description} {first_few(runs)}"
                 )
         return free
 
@@ -277,13 +277,13 @@ class RunImport:
 
     def _remark_on_odd_lines(self, names: Sequence[str]) -> None:
         """Write a remark for each run's irregularities of a kind: the first line and the number."""
-        for what, run, line, times in self.cursor.execute(
+        for description, run, line, times in self.cursor.execute(
             "SELECT what, run, min(line), sum(times) FROM odd_lines GROUP BY what, run"
             " ORDER BY list_position($kinds, what), run",
             {"kinds": [*_REMARKS]},
         ).fetchall():
-            reason = _REMARKS[what].replace("{}", names[run])
-            self.report.remark(self.files.found[run][0].name, line, what, reason, int(times))
+            reason = _REMARKS[description].replace("{}", names[run])
+            self.report.remark(self.files.found[run][0].name, line, description, reason, int(times))
 
 
 NOTHING_LEFT = "all queries are unknown, so there is nothing to import"

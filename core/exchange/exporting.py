@@ -148,7 +148,7 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
     specs = {grader.key: grader.spec for grader in label_graders(project)}
     topics = _topics_by_query(project)
     placed = {key for members in topics.values() for key in members}
-    asked = _asked_texts(project)
+    asked_texts = _asked_texts(project)
     grades_sql = (
         f"{_GRADES} UNION ALL {_FAILURES}"
         if project.rows("SELECT 1 FROM failures LIMIT 1")
@@ -158,12 +158,12 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
         (question.query_id, question)
         for question in unsealed_questions(project, list_questions(project))
     )
-    known = queries_of(project)
+    all_queries = queries_of(project)
     # Queries that are added meanwhile are only in the result of this second call.
     keys = dict(project.rows("SELECT query_id, query_key FROM queries"))
     queries = [
         (keys[query.query_id], query)
-        for query in known
+        for query in all_queries
         if keys[query.query_id] not in placed or query.query_id in banked
     ]
     # A topic with questions of its own has a line for them. Its rankings and judgments are in its
@@ -187,7 +187,7 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
                 rankings=rankings.get(key, {}),
                 questions=banked.get(query.query_id, []),
                 grades=_query_grades(
-                    project, query.query_id, asked.get(key, []), passages, specs, grades_sql
+                    project, query.query_id, asked_texts.get(key, []), passages, specs, grades_sql
                 ),
             )
 
@@ -320,19 +320,19 @@ def _asked_texts(project: Project) -> dict[int, Asked]:
 def _query_grades(
     project: Project,
     query_id: str,
-    asked: Asked,
+    questions: Asked,
     passages: Sequence[tuple[str, str, int | None]],
     specs: Mapping[int, GraderSpec],
     grades_sql: str,
 ) -> list[GradeColumns]:
     """Return the grades of a query's passages, grader by grader, in the order of passages and of
-    `asked`.
+    `questions`.
 
     Args:
         grades_sql: SQL for all grades and failures.
     """
     texts = {passage_id: key for passage_id, _, key in passages if key is not None}
-    if not asked or not texts:
+    if not questions or not texts:
         return []
     table = project.table(
         "SELECT grader_key, asked, passage, rating, answer, defaulted, confidence, raw, reason,"
@@ -342,9 +342,9 @@ def _query_grades(
         f" generate_subscripts($asked, 1) AS asked) JOIN ({grades_sql}) USING (question_text_key)"
         " JOIN (SELECT unnest($texts::INTEGER[]) AS passage_text_key, generate_subscripts($texts,"
         " 1) AS passage) USING (passage_text_key) ORDER BY passage, grader_key, asked",
-        {"asked": [key for _, key in asked], "texts": list(texts.values())},
+        {"asked": [key for _, key in questions], "texts": list(texts.values())},
     )
-    ids = np.array([question_id for question_id, _ in asked], object)
+    ids = np.array([question_id for question_id, _ in questions], object)
     numbers, keys = table["asked"].to_numpy() - 1, table["grader_key"].to_numpy()
     # A direct grader was asked the query itself, every other grader a question.
     direct = [key for key, spec in specs.items() if spec.method == "direct"]
@@ -618,14 +618,14 @@ def runs_zip(project: Project) -> bytes:
     return zip_bytes(files)
 
 
-def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:
+def _file_name(run: str, names_taken: dict[str, bytes | Path]) -> str:
     """Return a file name for a run that every operating system can unpack and that no other run
     has.
     """
     stem = "".join(c if c.isalnum() or c in "._-+" else "_" for c in run).lstrip(".") or "run"
     if is_reserved(stem):
         stem = f"_{stem}"
-    lower = {name.lower() for name in taken}
+    lower = {name.lower() for name in names_taken}
     numbered = chain([f"{stem}.run"], (f"{stem}-{number}.run" for number in count(2)))
     return next(name for name in numbered if name.lower() not in lower)
 
@@ -712,24 +712,24 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
         for row in _graded_rows(project, base, of_passages=True)
         if (row["grade"] or 0) >= base.min_rating
     )
-    kept = {
+    report_contents = {
         (item.query_id, item.name): item.content
         for item in project.read(partial(kept_objects, form=REPORT))
     }
     reports = []
     for run, query_id, sentences in project.rows(_SENTENCES):
-        made: dict[str, Any] = {
+        report_row: dict[str, Any] = {
             "metadata": {"team_id": "exam-workbench", "run_id": run, "topic_id": query_id}
         }
-        made["responses"] = [
+        report_row["responses"] = [
             {"text": text, "citations": cited} for _, text, cited in map(dict.values, sentences)
         ]
-        report = kept.get((query_id, run), made)
+        report = report_contents.get((query_id, run), report_row)
         key = next(key for key in SENTENCE_KEYS if isinstance(report.get(key), list))
         words = [text for item in report[key] if (text := clean_text(item["text"]).strip())]
         if words != [place["text"] for place in sentences]:
             # The kept report is outdated: a later response of the run was imported in another form.
-            report, key = made, "responses"
+            report, key = report_row, "responses"
         places, marked = iter(sentences), [dict(sentence) for sentence in report[key]]
         # AutoJudge's tools write the same sentences under two keys.
         report = report | {

@@ -134,25 +134,25 @@ def _sheet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[str,
 
 def _sheet_line(row: dict[str, Any]) -> SheetLine:
     judgment = row.get("judgment")
-    given = "" if judgment is None else one_line(str(judgment))
+    entry = "" if judgment is None else one_line(str(judgment))
     value = None
-    if given and given.lower() != CANNOT_SAY:
+    if entry and entry.lower() != CANNOT_SAY:
         if (
             isinstance(judgment, bool)
-            or not INTEGER.fullmatch(given)
-            or len(given) > 6
-            or abs(int(given)) > LARGEST
+            or not INTEGER.fullmatch(entry)
+            or len(entry) > 6
+            or abs(int(entry)) > LARGEST
         ):
             raise Refused(
                 "invalid-judgment",
-                f"the judgment {quote_name(given)} is neither a whole number nor '{CANNOT_SAY}'",
+                f"the judgment {quote_name(entry)} is neither a whole number nor '{CANNOT_SAY}'",
             )
-        value = int(given)
+        value = int(entry)
     return SheetLine(
         good_id(row.get("query_id"), "query"),
         good_id(row.get("passage_id"), "passage"),
         judgment=value,
-        cannot_say=given.lower() == CANNOT_SAY,
+        cannot_say=entry.lower() == CANNOT_SAY,
         assessor=one_line(str(row.get("assessor") or "")),
         note=one_line(str(row.get("note") or "")),
     )

@@ -142,12 +142,12 @@ def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[st
 
     try:
         with pq.ParquetFile(source.path) as file:
-            wanted = [
+            columns_present = [
                 name
                 for name in ("custom_id", "answer", "error", "response")
                 if name in file.schema_arrow.names
             ]
-            batches = file.iter_batches(ROWS, columns=wanted)
+            batches = file.iter_batches(ROWS, columns=columns_present)
             yield from enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1)
     # ValueError and OverflowError: Python cannot hold a value, such as a date out of range or
     # invalid UTF-8.

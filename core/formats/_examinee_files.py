@@ -400,21 +400,26 @@ def _read_question(row: Mapping[str, Any]) -> Question:
         and len(choices) > 1
         and all(isinstance(choice_text, str) for choice_text in choices)
     )
-    asked = clean_text(text).strip() if isinstance(text, str) else ""
+    question_text = clean_text(text).strip() if isinstance(text, str) else ""
     given = [" ".join(clean_text(choice).split()) for choice in choices or []] if whole else []
-    content = asked or orjson.dumps(doc, option=orjson.OPT_SORT_KEYS).decode()
+    content = question_text or orjson.dumps(doc, option=orjson.OPT_SORT_KEYS).decode()
     question_id = (
         item_id(EXAM_QUERY, content, without_marks(given))
         if name is None
         else good_id(name, "item")
     )
-    if not asked or not whole:
-        return Question(question_id, EXAM_QUERY, asked or None, "choice")
+    if not question_text or not whole:
+        return Question(question_id, EXAM_QUERY, question_text or None, "choice")
     key = _find_key(
         first_of(doc, ("gold", "answerKey", "answer", "correct_answer")), choices or [], labels
     )
     return Question(
-        question_id, EXAM_QUERY, asked, "choice", answer_key=key, choices=tuple(choices or [])
+        question_id,
+        EXAM_QUERY,
+        question_text,
+        "choice",
+        answer_key=key,
+        choices=tuple(choices or []),
     )
 
 

@@ -51,26 +51,26 @@ def describe_grader(
     return GraderSpec(name or method, method, model, prompt, "", parameters, kinds, top)
 
 
-def read_ratings(given: Sequence[Any], prompt_type: object) -> tuple[list[str], list[int | None]]:
+def read_ratings(entries: Sequence[Any], prompt_type: object) -> tuple[list[str], list[int | None]]:
     """Return the ids and ratings of an entry's `self_ratings`.
 
     Args:
-        given: instances of `Rating`, or dictionaries.
+        entries: instances of `Rating`, or dictionaries.
 
     Raises:
         KeyError: an id or a rating is missing.
     """
-    if not (given and isinstance(given[0], Rating)):
-        given = [
+    if not (entries and isinstance(entries[0], Rating)):
+        entries = [
             Rating(row["self_rating"], row.get("question_id"), row.get("nugget_id"))
-            for row in given
+            for row in entries
         ]
-    ids = [row.nugget_id if prompt_type == "nugget" else row.question_id for row in given]
+    ids = [row.nugget_id if prompt_type == "nugget" else row.question_id for row in entries]
     if None in ids:
-        ids = [row.question_id or row.nugget_id for row in given]
+        ids = [row.question_id or row.nugget_id for row in entries]
     if None in ids:
         raise KeyError("question_id")
-    return ids, [row.self_rating for row in given]
+    return ids, [row.self_rating for row in entries]
 
 
 def read_answered(
@@ -258,12 +258,14 @@ def parse_usual(line: bytes) -> tuple[object, list[PassageOfLine]]:
 Record = TypeVar("Record", PassageOfLine, ParagraphData, ExamGrades)
 
 
-def typed_record(given: Any, kind: type[Record]) -> Record:
+def typed_record(content: Any, kind: type[Record]) -> Record:
     """Return a part of a line in any form as a record, with its values as in the file.
 
     Raises:
         AttributeError: it is not an object.
     """
     return (
-        given if isinstance(given, kind) else kind(*map(given.get, kind.__struct_encode_fields__))
+        content
+        if isinstance(content, kind)
+        else kind(*map(content.get, kind.__struct_encode_fields__))
     )

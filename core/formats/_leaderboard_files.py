@@ -361,14 +361,14 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
         # The header may name some columns in other words.
         names = _long_header(rows, queries)
     if not names:
-        known = {
+        named_columns = {
             *roles.values(),
             *(at for at, name in enumerate(header) if MEASURE.fullmatch(name)),
         }
         others = {
             at: column
             for at, column in enumerate(zip(*rows, strict=False))
-            if at and at not in known
+            if at and at not in named_columns
         }
         query_columns = [
             at + 1
@@ -573,7 +573,7 @@ def _column_board(
     """Return the leaderboard of one column of numbers, without its name."""
     board: dict[str, BoardRow] = {}
     per_query: dict[str, dict[str, float]] = {}
-    seen: dict[tuple[str, ...], int] = {}
+    lines: dict[tuple[str, ...], int] = {}
     for number, run, query, _, cells in rows:
         if not cells[places.score]:
             continue
@@ -587,10 +587,10 @@ def _column_board(
                 )
             )
             identity = (run, query, *(cells[at] for at in places.texts))
-            if seen.setdefault(identity, number) != number:
+            if lines.setdefault(identity, number) != number:
                 raise Refused(
                     "duplicate-run",
-                    f"run {run} is also on line {seen[identity]}, and no column distinguishes the"
+                    f"run {run} is also on line {lines[identity]}, and no column distinguishes the"
                     " rows; if a column holds queries or measures, rename it to query or measure",
                 )
             if score is None:
@@ -632,7 +632,7 @@ def _column_board(
                 "fewer-queries",
                 f"{measure}: a run has scores for fewer queries than another run",
             )
-    apart = [cell for _, _, *texts in seen for cell in texts] if len(board) < len(seen) else []
+    apart = [cell for _, _, *texts in lines for cell in texts] if len(board) < len(lines) else []
     # Systems can be compared over common queries only if the scores per query of all systems are
     # known.
     known = per_query if per_query.keys() == board.keys() else {}

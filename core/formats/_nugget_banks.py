@@ -181,11 +181,11 @@ def _flatten_entries(
         )
 
 
-def _as_list(given: Any, what: str) -> list[Any]:
+def _as_list(entries: Any, what: str) -> list[Any]:
     """Return a list, or the values of a map whose keys repeat a text of the values."""
-    if given is not None and not isinstance(given, list | dict):
+    if entries is not None and not isinstance(entries, list | dict):
         raise Refused("not-a-list", f"{what} is neither a list nor an object")
-    return list(given.values() if isinstance(given, dict) else given or [])
+    return list(entries.values() if isinstance(entries, dict) else entries or [])
 
 
 def entry_wording(entry: dict[str, Any]) -> tuple[str, str]:

@@ -106,14 +106,14 @@ def read_nugget_grades(source: Source, report: Report, name: str) -> list[Graded
             for grade in _read_grades(
                 row, source, number, name, partial(report.remark, source.name, number)
             ):
-                asked = grade.question.text or grade.question.question_id
+                question_text = grade.question.text or grade.question.question_id
                 place = (
                     grade.query.query_id,
                     grade.run,
                     grade.passage_id,
                     grade.paragraph,
                     grade.text,
-                    asked,
+                    question_text,
                 )
                 before = grades.setdefault(place, grade)
                 if before.rating != grade.rating:
@@ -185,12 +185,12 @@ def _read_grades(
                 "unknown-assignment",
                 f"unknown assignment {assignment!r:.40}; available: {', '.join(ASSIGNMENTS)}",
             )
-        asked = {
+        question_row = {
             "query_id": query_id,
             "text": good_text(nugget.get("text"), "nugget's text"),
             "kind": "nugget",
         }
-        question = question_of(asked | with_weight(nugget.get("importance"), remark))
+        question = question_of(question_row | with_weight(nugget.get("importance"), remark))
         yield make(
             question,
             ASSIGNMENTS[assignment],
@@ -235,7 +235,7 @@ def write_nugget_banks(
     queries: Iterable[Query],
     questions: Iterable[Question],
     version: int,
-    kept: Iterable[KeptObject],
+    kept_banks: Iterable[KeptObject],
     out: TextIO,
 ) -> None:
     """Write a bank as JSONL, one query per line; queries without questions are left out.
@@ -243,7 +243,7 @@ def write_nugget_banks(
     Args:
         form: one of `FORMS`.
         version: of the bank.
-        kept: imported banks of the form; their unchanged parts are written as imported.
+        kept_banks: imported banks of the form; their unchanged parts are written as imported.
 
     Raises:
         InputError: the form cannot hold some questions, which the message names.
@@ -263,7 +263,7 @@ def write_nugget_banks(
             f"Form {form} has no place for {UNFIT[form]}: {first_few(unfit)}.",
             "Use another --form, or export the bank without --form.",
         )
-    imported = {item.query_id: item for item in kept}
+    imported = {item.query_id: item for item in kept_banks}
     write_objects(
         (
             _bank_of(query, by_query[query.query_id], form, version, imported.get(query.query_id))
@@ -275,7 +275,11 @@ def write_nugget_banks(
 
 
 def _bank_of(
-    query: Query, questions: Sequence[Question], form: str, version: int, kept: KeptObject | None
+    query: Query,
+    questions: Sequence[Question],
+    form: str,
+    version: int,
+    kept_bank: KeptObject | None,
 ) -> dict[str, Any]:
     """Return the bank of a query; of an imported one, the unchanged entries that are still
     questions here.
@@ -283,31 +287,33 @@ def _bank_of(
     Other questions are added in the same form. A query's text and subtopics are those of the
     project.
     """
-    if kept is None:
+    if kept_bank is None:
         return FORMS[form](query, questions, version)
-    row, rest = dict(kept.content), dict.fromkeys(questions)
-    given = {key: _still_asked(row.get(key), None, query.query_id, rest) for key in BANK_KEYS}
-    made = FORMS[form](query, list(rest), version)
+    row, rest = dict(kept_bank.content), dict.fromkeys(questions)
+    still_asked = {key: _still_asked(row.get(key), None, query.query_id, rest) for key in BANK_KEYS}
+    bank_row = FORMS[form](query, list(rest), version)
     stated, _ = read_nugget_bank(row, _ignore_note)
     differs = stated.text not in ("", query.text) or stated.narrative not in (None, query.narrative)
     if form == "v3" and (differs or not set(query.subtopics) <= set(stated.subtopics)):
         metadata = row.get("metadata")
         known = metadata if isinstance(metadata, dict) else {}
-        row |= {key: made[key] for key in ("title_query", "full_query") if key in made}
-        row["metadata"] = known | made.get("metadata", {})
-    for key in row.keys() & BANK_KEYS | {key for key in BANK_KEYS if made.get(key)}:
-        row[key] = _join_entries(given[key], made.get(key))
+        row |= {key: bank_row[key] for key in ("title_query", "full_query") if key in bank_row}
+        row["metadata"] = known | bank_row.get("metadata", {})
+    for key in row.keys() & BANK_KEYS | {key for key in BANK_KEYS if bank_row.get(key)}:
+        row[key] = _join_entries(still_asked[key], bank_row.get(key))
     return row
 
 
-def _still_asked(given: Any, parent: str | None, query_id: str, rest: dict[Question, None]) -> Any:
+def _still_asked(
+    entries: Any, parent: str | None, query_id: str, rest: dict[Question, None]
+) -> Any:
     """Return the entries of a list or map that are questions of `rest`, and remove these from
     `rest`.
     """
-    if not given:
-        return given
-    left = {}
-    for key, entry in given.items() if isinstance(given, dict) else enumerate(given):
+    if not entries:
+        return entries
+    remaining = {}
+    for key, entry in entries.items() if isinstance(entries, dict) else enumerate(entries):
         question = question_of(nugget_row(entry, parent, query_id, _ignore_note))
         if question in rest:
             del rest[question]
@@ -317,19 +323,23 @@ def _still_asked(given: Any, parent: str | None, query_id: str, rest: dict[Quest
                 if nested
                 else {}
             )
-            left[key] = entry | below
-    return left if isinstance(given, dict) else list(left.values())
+            remaining[key] = entry | below
+    return remaining if isinstance(entries, dict) else list(remaining.values())
 
 
-def _join_entries(given: Any, made: Any) -> Any:
+def _join_entries(imported_entries: Any, written_entries: Any) -> Any:
     """Return the entries of both, as a list or map like the first."""
-    if not made or not given:
-        return made or given
-    if isinstance(given, list):
-        return [*given, *(made.values() if isinstance(made, dict) else made)]
+    if not written_entries or not imported_entries:
+        return written_entries or imported_entries
+    if isinstance(imported_entries, list):
+        return [
+            *imported_entries,
+            *(written_entries.values() if isinstance(written_entries, dict) else written_entries),
+        ]
     # Another entry may have the same words.
-    return given | {
-        key if key not in given else f"{key} [{len(given)}]": entry for key, entry in made.items()
+    return imported_entries | {
+        key if key not in imported_entries else f"{key} [{len(imported_entries)}]": entry
+        for key, entry in written_entries.items()
     }
 
 

@@ -140,12 +140,12 @@ def _is_row(line: str) -> bool:
     """Return whether the first line of a file is a JSONL object, so that the file is not a JSON
     map.
     """
-    known = {*RUN_KEYS, *QUERY_KEYS, *TEXT_KEYS, *SENTENCE_KEYS, "metadata", "references"}
+    known_keys = {*RUN_KEYS, *QUERY_KEYS, *TEXT_KEYS, *SENTENCE_KEYS, "metadata", "references"}
     try:
         value = parse_json(line)
     except Refused:
-        return any(f'"{key}"' in line for key in known)
-    return isinstance(value, dict) and (not value or bool(known & set(value)))
+        return any(f'"{key}"' in line for key in known_keys)
+    return isinstance(value, dict) and (not value or bool(known_keys & set(value)))
 
 
 def _make_response(row: dict[str, Any], source: Source, line: int, report: Report) -> Response:
@@ -200,17 +200,17 @@ def _make_response(row: dict[str, Any], source: Source, line: int, report: Repor
     )
 
 
-def _read_documents(given: object) -> tuple[Passage, ...]:
+def _read_documents(documents: object) -> tuple[Passage, ...]:
     """Return the passages of a map from id to document; those without a text are left out."""
-    if not isinstance(given, dict) or not all(
-        isinstance(document, dict) for document in given.values()
+    if not isinstance(documents, dict) or not all(
+        isinstance(document, dict) for document in documents.values()
     ):
         raise Refused(
             "not-an-object", "the documents are not a map from id to an object with a text"
         )
     rows = [
         {"passage_id": key, "text": document.get("text") or "", "title": document.get("title")}
-        for key, document in given.items()
+        for key, document in documents.items()
     ]
     return tuple(passage_of(row) for row in rows if row["text"] or row["title"])
 
@@ -229,16 +229,16 @@ def _cited_ids(cited: object, references: list[Any], sentence: int) -> tuple[tup
     """
     if not isinstance(cited, list | dict):
         raise Refused("not-a-list", f"the citations of sentence {sentence} are not a list")
-    known = [
+    known_citations = [
         citation
         for citation in cited
         if type(citation) is not int or 0 <= citation < len(references)
     ]
     ids = (
         good_id(references[citation] if type(citation) is int else citation, "cited document's")
-        for citation in known
+        for citation in known_citations
     )
-    return tuple(dict.fromkeys(ids)), len(cited) - len(known)
+    return tuple(dict.fromkeys(ids)), len(cited) - len(known_citations)
 
 
 def _stream_map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[Response]:

@@ -299,7 +299,7 @@ def open_columns(
     Yields:
         Line number and cells: `len(names)` of them, or more with `spare`.
     """
-    wanted = f"{form} has {len(names)} ({' '.join(names)})"
+    expected = f"{form} has {len(names)} ({' '.join(names)})"
     short: tuple[int, str] | None = None
     any_good = False
     for number, line in open_lines(source, report, limits or Limits(TREC_LINE)):
@@ -309,7 +309,7 @@ def open_columns(
         if short:
             report.refuse(source.name, short[0], "wrong-number-of-columns", short[1])
             short = None
-        wrong = f"the line has {len(cells)} columns; {wanted}"
+        wrong = f"the line has {len(cells)} columns; {expected}"
         if len(cells) < len(names):
             short = (number, wrong)
         elif len(cells) > len(names) and not spare:

@@ -167,14 +167,14 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
             their graders first
         appear, question graders before direct ones.
     """
-    known = _ReaderState()
+    state = _ReaderState()
     any_read = False
     lines = open_byte_lines(source, report, Limits({"line": "GRADED_LINE"}))
     for number, line in lines:
         if not line or line.isspace():
             continue
         try:
-            query = _read_query(line, known, partial(report.remark, source.name, number))
+            query = _read_query(line, state, partial(report.remark, source.name, number))
         except Refused as refused:
             report.refuse(source.name, number, refused.code, str(refused))
             continue
@@ -199,34 +199,36 @@ class _ReaderState:
 
 
 def _read_query(
-    line: bytes, known: _ReaderState, remark: Callable[[str, str], None]
+    line: bytes, reader_state: _ReaderState, remark: Callable[[str, str], None]
 ) -> GradedQuery:
     # The depth of JSON is checked only in parts that are stored verbatim. Checking every line would
     # slow down the import.
     check_shape(line, any_depth=True)
-    if known.usual:
+    if reader_state.usual:
         remarks: list[tuple[str, str]] = []
         # Otherwise the line is parsed in another form, so that the message describes it as it is in
         # the file.
         with suppress(Refused):
-            query = _read_record(parse_usual(line), known, lambda *remark: remarks.append(remark))
+            query = _read_record(
+                parse_usual(line), reader_state, lambda *remark: remarks.append(remark)
+            )
             for code, reason in remarks:
                 remark(code, reason)
             return query
-    query = _read_record(parse_json(line, any_depth=True), known, remark)
+    query = _read_record(parse_json(line, any_depth=True), reader_state, remark)
     # The line is valid in another form. Later lines may have that form too, and trying the usual
     # form first would parse each of them twice.
-    known.usual = False
+    reader_state.usual = False
     return query
 
 
 def _read_record(
-    record: Any, known: _ReaderState, remark: Callable[[str, str], None]
+    record: Any, reader_state: _ReaderState, remark: Callable[[str, str], None]
 ) -> GradedQuery:
     if not (isinstance(record, (list, tuple)) and len(record) == 2 and isinstance(record[1], list)):
         raise Refused("not-a-graded-line", "the line is not of the form [query id, [passage, ...]]")
     query_id = good_id(record[0], "query")
-    state = GradedLine(query_id, known.graders, remark, itself=[query_id])
+    state = GradedLine(query_id, reader_state.graders, remark, itself=[query_id])
     for passage in record[1]:
         _read_passage(passage, state)
     banked = {question.question_id: question for question in state.banked}
@@ -242,9 +244,9 @@ def _read_record(
     )
 
 
-def _read_passage(given: Any, state: GradedLine) -> None:
+def _read_passage(passage_row: Any, state: GradedLine) -> None:
     try:
-        passage = typed_record(given, PassageOfLine)
+        passage = typed_record(passage_row, PassageOfLine)
         passage_id = good_id(passage.paragraph_id, "passage")
     except AttributeError:
         raise Refused("not-an-object", "a passage is not a JSON object") from None
@@ -256,7 +258,9 @@ def _read_passage(given: Any, state: GradedLine) -> None:
             state.remark("no-passage-text", "a passage has no text")
         if state.passages.setdefault(passage_id, Passage(passage_id, text)).text != text:
             raise Refused("contradicting-lines", "listed twice with different texts")
-        if passage.paragraph or (passage is not given and not PASSAGE_KEYS.issuperset(given)):
+        if passage.paragraph or (
+            passage is not passage_row and not PASSAGE_KEYS.issuperset(passage_row)
+        ):
             state.remark("further-content", "a passage has further content, which is not kept")
         _paragraph_data(
             typed_record(passage.paragraph_data or {}, ParagraphData), passage_id, state
@@ -298,11 +302,11 @@ def _find_grader(entry: ExamGrades, has_ratings: bool, direct: bool, state: Grad
     # Most entries repeat a few graders. Bytes are compared, so that they are parsed once.
     options, info = map(raw_json, (entry.llm_options, entry.prompt_info))
     key = (entry.llm, options, info, entry.prompt_type, has_ratings, direct)
-    known = state.graders.get(key)
-    if known is None:
+    grader_entry = state.graders.get(key)
+    if grader_entry is None:
         check_limit(len(state.graders) + 1, "the file names more graders than", "SYSTEMS")
-        known = state.graders[key] = _parse_grader(*key)
-    return known
+        grader_entry = state.graders[key] = _parse_grader(*key)
+    return grader_entry
 
 
 def _parse_grader(
@@ -345,7 +349,7 @@ def take_exam_grades(entry: ExamGrades, passage_id: str, state: GradedLine) -> N
     grader = _find_grader(entry, entry.self_ratings is not None, False, state)
     answered = dict(parse_raw(entry.answers) or ())
     ours = parse_raw(entry.ours) or {}
-    asked = ours.get("asked")
+    asked_texts = ours.get("asked")
     if grader.rated:
         if entry.self_ratings is None:
             raise Refused("self-ratings-missing", "an entry is self-rated but has no self_ratings")
@@ -355,9 +359,9 @@ def take_exam_grades(entry: ExamGrades, passage_id: str, state: GradedLine) -> N
         if right is None or wrong is None:
             raise Refused("value-missing", "correctAnswered or wrongAnswered is missing")
         ids, ratings = graded_form.read_answered(right, wrong, answered)
-    if asked is not None:
+    if asked_texts is not None:
         known = dict(zip(ids, ratings, strict=True))
-        ids, ratings = asked, list(map(known.get, asked))
+        ids, ratings = asked_texts, list(map(known.get, asked_texts))
     if not ids:
         return
     _check_ratings(ids, ratings, grader)
@@ -372,8 +376,8 @@ def take_exam_grades(entry: ExamGrades, passage_id: str, state: GradedLine) -> N
     grades.add(passage_id, ids, ratings, answers)
 
 
-def _blocks_of(known: dict[str, GradeBlocks], grader: Grader) -> GradeBlocks:
-    return known.get(grader.fingerprint) or known.setdefault(
+def _blocks_of(blocks: dict[str, GradeBlocks], grader: Grader) -> GradeBlocks:
+    return blocks.get(grader.fingerprint) or blocks.setdefault(
         grader.fingerprint, GradeBlocks(grader.spec)
     )
 
@@ -456,7 +460,7 @@ def rankings_of(state: GradedLine) -> Mapping[str, Sequence[Ranked]]:
     return {run: _order_ranking(ranking.values()) for run, ranking in state.rankings.items()}
 
 
-def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
+def _ranked_columns(query_id: str, rankings: Given) -> RankedColumns | None:
     """Return the rankings of a line; None if any entry is wrong, unusual or repeated and needs a
     separate look.
 
@@ -467,7 +471,7 @@ def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
     import numpy as np
 
     try:
-        entries: list[Any] = [entry for _, of in given for entry in of]
+        entries: list[Any] = [entry for _, of in rankings for entry in of]
         method, rank_of, score_of, query = (
             _OF_ENTRY if entries and isinstance(entries[0], Entry) else _OF_OBJECT
         )
@@ -481,12 +485,12 @@ def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
     except (KeyError, TypeError, ValueError, OverflowError):
         # A name that is not a text is missing in `runs`; a refused name raises a ValueError.
         return None
-    passages = list(dict.fromkeys(passage_id for passage_id, _ in given))
-    passage = np.repeat(np.arange(len(given), dtype=np.int32), [len(of) for _, of in given])
-    places = np.sort(run.astype(np.int64) * len(given) + passage)
+    passages = list(dict.fromkeys(passage_id for passage_id, _ in rankings))
+    passage = np.repeat(np.arange(len(rankings), dtype=np.int32), [len(of) for _, of in rankings])
+    places = np.sort(run.astype(np.int64) * len(rankings) + passage)
     if (
         not usual
-        or len(passages) < len(given)
+        or len(passages) < len(rankings)
         or not queries <= {None, query_id}
         or (rank > LARGEST).any()
         or (rank < -LARGEST).any()
@@ -601,7 +605,7 @@ def _line_of(graded: GradedQuery) -> list[Any]:
                 }
             )
     nuggets = {question.question_id for question in graded.questions if question.kind == "nugget"}
-    asked: dict[str, list[tuple[list[str], Kind]]] = {}
+    asked_texts: dict[str, list[tuple[list[str], Kind]]] = {}
     for given in graded.grades:
         columns = given.columns() if isinstance(given, GradeBlocks) else given
         grades = _make_written(columns, nuggets)
@@ -615,13 +619,13 @@ def _line_of(graded: GradedQuery) -> list[Any]:
                     _direct_entry(grades, row) for row in rows
                 )
                 continue
-            made = _exam_entries(grades, rows)
+            entries = _exam_entries(grades, rows)
             find_passage(passage_id).setdefault("exam_grades", []).extend(
-                entry for entry, _, _ in made
+                entry for entry, _, _ in entries
             )
-            asked.setdefault(passage_id, []).extend((ids, kind) for _, ids, kind in made)
+            asked_texts.setdefault(passage_id, []).extend((ids, kind) for _, ids, kind in entries)
     implied: dict[str, Question] = {}
-    for ids, kind in (part for passage_id in passages for part in asked.get(passage_id, ())):
+    for ids, kind in (part for passage_id in passages for part in asked_texts.get(passage_id, ())):
         implied |= {
             part: Question(part, query_id, None, kind) for part in ids if part not in implied
         }
@@ -649,7 +653,7 @@ def _make_written(columns: GradeColumns, nuggets: set[str]) -> _GradesToWrite:
         and describe_grader(spec.model, options, info, kind, rated, direct) == spec
     )
     if not foreign:
-        made = {
+        written = {
             "prompt_class": spec.prompt or spec.method,
             "prompt_style": "",
             "context_first": False,
@@ -657,7 +661,7 @@ def _make_written(columns: GradeColumns, nuggets: set[str]) -> _GradesToWrite:
             "check_answer_key": False,
         }
         info = {
-            **(info if isinstance(info, dict) else made),
+            **(info if isinstance(info, dict) else written),
             "is_self_rated": rated,
             OURS: asdict(spec),
         }
@@ -698,7 +702,7 @@ def _exam_entry(
     # A pair without a usable rating is in neither list.
     right = list(compress(ids, ratings))
     wrong = [question_id for question_id, rating in zip(ids, ratings, strict=True) if rating == 0]
-    given = [
+    texts = [
         [question_id, text]
         for question_id, text in zip(ids, answers, strict=True)
         if text is not None
@@ -706,7 +710,7 @@ def _exam_entry(
     entry: dict[str, Any] = {
         "correctAnswered": right,
         "wrongAnswered": wrong,
-        "answers": given,
+        "answers": texts,
         **grades.shared,
         "exam_ratio": len(right) / len(ids),
         "prompt_type": prompt_type,
@@ -719,7 +723,7 @@ def _exam_entry(
         ]
         complete = None not in ratings
     else:
-        complete = graded_form.read_answered(right, wrong, dict(given))[0] == ids
+        complete = graded_form.read_answered(right, wrong, dict(texts))[0] == ids
     ours: dict[str, Any] = {} if complete else {"asked": ids}
     if grades.columns.details:
         ours |= write_details([grades.columns.details.get(row) for row in rows])
@@ -731,15 +735,15 @@ def _direct_entry(grades: _GradesToWrite, row: int) -> dict[str, Any]:
     rating, answer = columns.ratings[row], columns.answers[row]
     ours = OURS in (grades.shared["prompt_info"] or {})
     scaled = ours or columns.grader.max_rating > 1
-    known = {"failed": True} if rating is None and scaled else {}
-    known |= write_detail(columns.details.get(row))
+    extra = {"failed": True} if rating is None and scaled else {}
+    extra |= write_detail(columns.details.get(row))
     return {
         "correctAnswered": None if rating is None else rating >= 1,
         **grades.shared,
         "self_ratings": rating if scaled else None,
         "prompt_type": grades.kind,
         **({} if answer is None else {"answer": answer}),
-        **({OURS: known} if known else {}),
+        **({OURS: extra} if extra else {}),
     }
 
 

@@ -72,9 +72,9 @@ def read_queries(
     Returns:
         The queries in file order, each id once.
     """
-    seen: dict[str, tuple[Query, int]] = {}
+    queries_by_id: dict[str, tuple[Query, int]] = {}
     for number, query in _stream_queries(source, report, [] if topics is None else topics):
-        before = seen.setdefault(query.query_id, (query, number))
+        before = queries_by_id.setdefault(query.query_id, (query, number))
         if before[1] == number and before[0] is query:
             continue
         if before[0] == query:
@@ -82,8 +82,8 @@ def read_queries(
         else:
             reason = f"query {query.query_id} is already on line {before[1]} with different content"
             report.refuse(source.name, number, "duplicate-query", reason)
-    report.require(seen, source.name, "queries")
-    return [query for query, _ in seen.values()]
+    report.require(queries_by_id, source.name, "queries")
+    return [query for query, _ in queries_by_id.values()]
 
 
 def write_queries(queries: Iterable[Query], out: TextIO) -> None:

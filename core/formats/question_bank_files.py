@@ -131,9 +131,9 @@ def read_bank(source: Source, report: Report) -> BankFile:
     queries: dict[str, Query] = {}
     query_lines: dict[str, int] = {}
     questions: dict[str, tuple[Question, int]] = {}
-    kept: list[KeptObject] = []
+    kept_objects: list[KeptObject] = []
     prefix = CAR_PREFIX if is_tqa(peek_text(source, _LOOK) or "") else ""
-    for number, query, asked in _stream_bank(source, report, kept):
+    for number, query, asked in _stream_bank(source, report, kept_objects):
         if query is not None:
             _collect_query(queries, query, source.name, number, report)
         for question in asked:
@@ -147,7 +147,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
         list(queries.values()),
         [question for question, _ in questions.values()],
         prefix,
-        tuple(kept),
+        tuple(kept_objects),
         query_lines,
     )
 
@@ -217,7 +217,9 @@ def question_of(row: dict[str, Any]) -> Question:
     )
 
 
-def _stream_bank(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_Found]:
+def _stream_bank(
+    source: Source, report: Report, kept_objects: list[KeptObject]
+) -> Iterator[_Found]:
     docs = NUGGET_DOCS.match((peek_text(source, _LOOK) or "").lstrip())
     start, texts, lines = open_records(
         source, report, lambda text: not docs and _is_row(text), keep_return=True
@@ -241,7 +243,7 @@ def _stream_bank(source: Source, report: Report, kept: list[KeptObject]) -> Iter
                 remark = partial(report.remark, source.name, number)
                 query, rows = read_nugget_bank(row, remark)
                 form = "ragtime26" if row.get("format_version") == "RAGTIME26" else "v3"
-                kept.append(KeptObject(form, query.query_id, "", row))
+                kept_objects.append(KeptObject(form, query.query_id, "", row))
                 yield number, query, [question_of(fields) for fields in rows]
             elif is_json and any(key in row for key in ITEM_KEYS):
                 yield number, *_read_rubric(row, source.name, number, report)
@@ -296,12 +298,12 @@ def read_tqa(source: Source, report: Report, start: int, lines: Sequence[str]) -
                 good_id(lesson.get("globalID"), "lesson"),
                 good_text(lesson.get("lessonName"), "lesson's name"),
             )
-            asked = _as_part(
+            entries = _as_part(
                 _as_part(lesson.get("questions"), "questions").get("nonDiagramQuestions"),
                 "questions",
             )
             questions = []
-            for name, content in asked.items():
+            for name, content in entries.items():
                 with report_refusals(
                     report, source.name, number, f"lesson {query.query_id}, question {name[:40]}: "
                 ):
@@ -372,18 +374,18 @@ def _read_nugget_map(
             Its weight is its
         relevance, a number from 0 (default 1).
     """
-    seen: set[str] = set()
+    names_seen: set[str] = set()
     empty = 0
     unknown: set[str] = set()
     for query, nuggets in parse_pairs(source, report, start, lines):
         place = f"query {query[:40]}"
         with report_refusals(report, source.name, None, f"{place}: "):
             query_id = good_id(query, "query")
-            if query_id in seen:
+            if query_id in names_seen:
                 raise Refused("duplicate-query", "already in the map")
             if not isinstance(nuggets, tuple):
                 raise Refused("not-an-object", "the nuggets are not an object")
-            seen.add(query_id)
+            names_seen.add(query_id)
             empty += not nuggets
             questions: dict[str, Question] = {}
             for nugget, content in nuggets:

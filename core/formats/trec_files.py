@@ -349,12 +349,12 @@ def _stream_map(
     source: Source, report: Report, kind: str, beginning: FileBeginning
 ) -> Iterator[tuple[int, list[str]]]:
     if (found := kind_of_map(beginning)) != kind:
-        known = f"the file looks like {found}" if found else "the file is ambiguous or a list"
+        reason = f"the file looks like {found}" if found else "the file is ambiguous or a list"
         report.refuse(
             source.name,
             1,
             "not-a-map",
-            f"not a JSON map query -> passage -> number of {kind}; {known}",
+            f"not a JSON map query -> passage -> number of {kind}; {reason}",
         )
         return
     lines = [line for _, line in open_lines(source, report, Limits(WHOLE))]
@@ -404,16 +404,16 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
     Returns:
         The judgments in file order with their line numbers, each (query, passage) once.
     """
-    seen: dict[tuple[str, str], tuple[int, int]] = {}
+    judgments_seen: dict[tuple[str, str], tuple[int, int]] = {}
     for number, (query, _, passage, value) in open_ranked(
         source, report, "qrels", QRELS_COLUMNS, "a qrels line", Limits({**WHOLE, **TREC_LINE})
     ):
         with report_refusals(report, source.name, number):
             key = (good_id(query, "query"), good_id(passage, "passage"))
             relevance = _read_relevance(value)
-            if key not in seen:
-                seen[key] = (relevance, number)
-            elif seen[key][0] == relevance:
+            if key not in judgments_seen:
+                judgments_seen[key] = (relevance, number)
+            elif judgments_seen[key][0] == relevance:
                 report.remark(
                     source.name,
                     number,
@@ -424,11 +424,12 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
                 raise Refused(
                     "contradicting-lines",
                     f"query {query}, passage {passage} has value {relevance} here"
-                    f" and {seen[key][0]} on line {seen[key][1]}",
+                    f" and {judgments_seen[key][0]} on line {judgments_seen[key][1]}",
                 )
-    report.require(seen, source.name, "judgments")
+    report.require(judgments_seen, source.name, "judgments")
     return [
-        (Judgment(query, passage, value), line) for (query, passage), (value, line) in seen.items()
+        (Judgment(query, passage, value), line)
+        for (query, passage), (value, line) in judgments_seen.items()
     ]
 
 

@@ -440,7 +440,7 @@ def offered_at(
         InputError: the address is invalid, or the owner's settings are.
         GradingError: the endpoint exists, but does not offer this model.
     """
-    here = [
+    at_address = [
         endpoint
         for endpoint in offered_endpoints()
         if same_address(endpoint.base_url, address)
@@ -448,14 +448,16 @@ def offered_at(
     ]
     fitting = [
         endpoint
-        for endpoint in here
+        for endpoint in at_address
         if model is None or not endpoint.models or model in endpoint.models
     ]
-    if here and not fitting:
-        models = ", ".join(dict.fromkeys(name for endpoint in here for name in endpoint.models))
+    if at_address and not fitting:
+        models = ", ".join(
+            dict.fromkeys(name for endpoint in at_address for name in endpoint.models)
+        )
         raise GradingError(
             "model-not-offered",
-            f"The endpoint {here[0].name} does not offer the model '{model}'.",
+            f"The endpoint {at_address[0].name} does not offer the model '{model}'.",
             f"Available: {models}.",
         )
     return fitting[0] if fitting else None

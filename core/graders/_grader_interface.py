@@ -100,7 +100,7 @@ class VectorStore(Protocol):
         """
         ...
 
-    def put(self, encoder: str, role: str, kept: Mapping[bytes, StoredVectors]) -> None:
+    def put(self, encoder: str, role: str, by_digest: Mapping[bytes, StoredVectors]) -> None:
         """Store vectors that are not stored yet, by digest of the text."""
         ...
 
@@ -513,36 +513,36 @@ class Control:
 _VERSION = re.compile(r"[-@:_](?:latest|v\d+(?:\.\d+)*|(?:19|20)\d\d-?\d\d-?\d\d|\d{3,6})\Z")
 
 
-def is_version_of(named: str, asked: str) -> bool:
+def is_version_of(named: str, requested: str) -> bool:
     """Return whether two names mean the same model. One may have a version, such as
     gpt-4o-2024-08-06, or a maker.
     """
-    first, other = (name.strip().lower().rpartition("/")[2] for name in (named, asked))
+    first, other = (name.strip().lower().rpartition("/")[2] for name in (named, requested))
     return first == other or _VERSION.sub("", first) == other or first == _VERSION.sub("", other)
 
 
-def other_models_note(asked: str, answers: Mapping[str, int]) -> str:
+def other_models_note(requested: str, answers: Mapping[str, int]) -> str:
     """Return a sentence about answers from models with another name than the requested one; empty
     without any.
 
     Args:
-        asked: the requested model.
+        requested: the requested model.
         answers: number of answers by the name in them.
     """
-    others = {name: count for name, count in answers.items() if name != asked}
+    others = {name: count for name, count in answers.items() if name != requested}
     if not others:
         return ""
-    if all(is_version_of(name, asked) for name in others):
+    if all(is_version_of(name, requested) for name in others):
         named = " and ".join(sorted(others))
         # If a version was requested but the answer names none, the endpoint may have used another
         # version.
-        if _VERSION.search(asked.strip().lower()):
-            return f"The endpoint reports the model {named}. {asked} is a version of it."
-        return f"The endpoint reports the model {named}, a version of {asked}."
+        if _VERSION.search(requested.strip().lower()):
+            return f"The endpoint reports the model {named}. {requested} is a version of it."
+        return f"The endpoint reports the model {named}, a version of {requested}."
     named = ", ".join(
         f"{name} ({count:,})" for name, count in sorted(others.items(), key=lambda item: -item[1])
     )
     return (
-        f"The endpoint reports a model other than {asked}: {named}. These grades are kept with a"
-        " note. Check that you use the right model."
+        f"The endpoint reports a model other than {requested}: {named}. These grades are kept with"
+        " a note. Check that you use the right model."
     )

@@ -375,15 +375,15 @@ def _choose_cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str
     local copy of the model its type is unknown: it gets no such line, and is refused later if it
     needs one.
     """
-    given = parameters.get("cue") or "auto"
-    if not isinstance(given, str) or len(given) > LONGEST_CUE or set(given) & set("{}\n\r"):
+    cue = parameters.get("cue") or "auto"
+    if not isinstance(cue, str) or len(cue) > LONGEST_CUE or set(cue) & set("{}\n\r"):
         raise InputError(
             "invalid-cue",
             "Invalid cue: it is not one short line of text.",
             f"Use auto, none, or a short line such as {CUE}",
         )
-    if given != "auto":
-        return ("" if given == "none" else given.strip()), True
+    if cue != "auto":
+        return ("" if cue == "none" else cue.strip()), True
     usual = CUES.get(prompt.form, CUE)
     if where == "openai":
         return (usual if parameters.get("api") == "completions" else ""), True
@@ -428,26 +428,26 @@ def _make_check(
 
 
 def _identifying_settings(parameters: Parameters, where: str) -> dict[str, Any]:
-    given = {
+    settings = {
         name: parameters[name]
         for name in IDENTIFYING
         if parameters.get(name) not in (None, "", "auto")
     }
     if where != "openai":
-        given["dtype"] = _number_format(parameters)
-    return {name: value for name, value in given.items() if value != USUAL.get(name)}
+        settings["dtype"] = _number_format(parameters)
+    return {name: value for name, value in settings.items() if value != USUAL.get(name)}
 
 
 def _find_prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
     prompt = prompts.get(name)
     if prompt is None or prompt.use != use:
         fitting = ", ".join(sorted(p.name for p in prompts.values() if p.use == use))
-        what = (
+        problem = (
             f"Unknown prompt '{name}'"
             if prompt is None
             else f"Prompt '{name}' is for {prompt.use}, not for {use}"
         )
-        raise InputError("prompt-does-not-fit", f"{what}.", f"Available for {use}: {fitting}.")
+        raise InputError("prompt-does-not-fit", f"{problem}.", f"Available for {use}: {fitting}.")
     if unknown := [name for name in prompt_variables(prompt) if name not in USES[use].known]:
         raise InputError(
             "unknown-prompt-field",
@@ -516,14 +516,14 @@ def check_types(parameters: Mapping[str, Any]) -> None:
         InputError: a value has the wrong type. The message does not repeat it, because it may be a
             misplaced key.
     """
-    for name, (types, what) in _TYPES.items():
+    for name, (types, type_name) in _TYPES.items():
         value = parameters.get(name)
         odd_names = isinstance(value, dict) and not all(isinstance(field, str) for field in value)
         if value is not None and value != "" and (type(value) not in types or odd_names):
             raise InputError(
                 "parameter-of-wrong-type",
                 f"The value of {name} has the wrong type.",
-                f"Use {what}.",
+                f"Use {type_name}.",
             )
 
 

@@ -356,11 +356,11 @@ def grade_plan(
     names = _names_in_files([plan])
     if planned is None:
         check_vllm_calls(plan)
-    left = folder / "left" / "plan.parquet"
-    left.parent.mkdir(parents=True, exist_ok=True)
+    remaining_plan = folder / "left" / "plan.parquet"
+    remaining_plan.parent.mkdir(parents=True, exist_ok=True)
     _set_damaged_aside(folder, report)
-    known = _known_names(names, folder)
-    before = len(known)
+    done_names = _known_names(names, folder)
+    before = len(done_names)
     if before == len(names):
         return GradedPlan(len(names), before, before)
     ray = _join_cluster(address)
@@ -368,35 +368,41 @@ def grade_plan(
     try:
         size, gpus = _count_workers(ray, workers, gpus)
         for rows in BLOCKS:
-            missing = len(names) - len(known)
+            missing = len(names) - len(done_names)
             report(f"{missing:,} of {len(names):,} rows to grade, {rows} at a time")
-            _write_left(plan, known, left)
+            _write_left(plan, done_names, remaining_plan)
             reason = ""
             try:
                 _run_pass(
-                    left, folder, planned, -(-missing // rows), size, gpus, 0 if idle else MOST_LOST
+                    remaining_plan,
+                    folder,
+                    planned,
+                    -(-missing // rows),
+                    size,
+                    gpus,
+                    0 if idle else MOST_LOST,
                 )
             except Exception as error:
                 # Ray raises errors of many classes, its own and those of workers; the next pass
                 # resolves most of them.
                 reason = last_line(error)
-            known, had = _known_names(names, folder), len(known)
-            if len(known) == len(names):
+            done_names, had = _known_names(names, folder), len(done_names)
+            if len(done_names) == len(names):
                 break
-            idle = len(known) == had
+            idle = len(done_names) == had
             if idle and reason:
                 raise GradingError(
                     "nothing-graded",
                     f"No row was graded: {reason}.",
-                    f"Rows kept in {folder}: {len(known):,}.",
+                    f"Rows kept in {folder}: {len(done_names):,}.",
                 )
-        return GradedPlan(len(names), before, len(known))
+        return GradedPlan(len(names), before, len(done_names))
     finally:
         ray.shutdown()
 
 
 def _run_pass(
-    left: Path,
+    remaining_plan: Path,
     folder: Path,
     planned: PlannedGrader | None,
     blocks: int,
@@ -412,11 +418,11 @@ def _run_pass(
     # get none.
     context.use_datasource_v2 = False
     light = {"num_cpus": 0}
-    rows = data.read_parquet(str(left), override_num_blocks=blocks, ray_remote_args=light)
+    rows = data.read_parquet(str(remaining_plan), override_num_blocks=blocks, ray_remote_args=light)
     if planned is None:
         llm: Any = import_module("ray.data.llm")
         config = llm.vLLMEngineProcessorConfig(
-            model_source=_first_body(left)["model"],
+            model_source=_first_body(remaining_plan)["model"],
             concurrency=workers,
             should_continue_on_error=True,
         )
@@ -509,10 +515,10 @@ def _first_body(plan: Path) -> dict[str, Any]:
     return {}
 
 
-def _write_left(plan: Path, known: set[str], left: Path) -> None:
-    """Write the rows of a plan that are not in `known`."""
-    done = pa.array(known, pa.string())
-    with pq.ParquetFile(plan) as file, pq.ParquetWriter(left, file.schema_arrow) as out:
+def _write_left(plan: Path, done_names: set[str], remaining_plan: Path) -> None:
+    """Write the rows of a plan that are not in `done_names`."""
+    done = pa.array(done_names, pa.string())
+    with pq.ParquetFile(plan) as file, pq.ParquetWriter(remaining_plan, file.schema_arrow) as out:
         for batch in file.iter_batches():
             out.write_batch(batch.filter(pc.invert(pc.is_in(batch["custom_id"], value_set=done))))
 

@@ -173,7 +173,7 @@ def usual_settings(project: Project) -> dict[str, str]:
     names = ("back_end", "model", "base_url", "key_variable")
     # An extractive model cannot write. The back end vLLM of earlier versions does not exist any
     # more.
-    known = [
+    usable_graders = [
         grader
         for grader in named_graders(project)
         if grader.parameters.get("model")
@@ -181,8 +181,8 @@ def usual_settings(project: Project) -> dict[str, str]:
         and grader.parameters.get("back_end") in (None, *BACK_ENDS)
     ]
     latest = (
-        max(known, key=lambda grader: grader.made_at).parameters
-        if known
+        max(usable_graders, key=lambda grader: grader.made_at).parameters
+        if usable_graders
         else {"model": LOCAL_MODEL}
     )
     settings = {name: str(latest[name]) for name in names if latest.get(name)}
@@ -232,15 +232,18 @@ def draft_proposals(
         )
     requests: list[Asked] = []
     failed: list[Failure] = []
-    for query, subtopic, asked in _list_requests(
+    for query, subtopic, chosen_prompt in _list_requests(
         project, _chosen_queries(project, query_ids), kind, prompt
     ):
         values = prompt_values(query, subtopic, n)
         if lacking := [
-            IN_WORDS.get(name, name) for name in prompt_variables(asked) if name not in values
+            IN_WORDS.get(name, name)
+            for name in prompt_variables(chosen_prompt)
+            if name not in values
         ]:
             reason = (
-                f"prompt '{asked.name}' needs {', '.join(lacking)}, which the query does not have"
+                f"prompt '{chosen_prompt.name}' needs {', '.join(lacking)},"
+                " which the query does not have"
             )
             failed.append(Failure(query.query_id, None, reason))
             continue
@@ -248,11 +251,11 @@ def draft_proposals(
             kind,
             query.query_id,
             drafter,
-            asked,
+            chosen_prompt,
             subtopic_id=subtopic.subtopic_id if subtopic else None,
         )
-        call = Call(asked, values, "json", max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
-        requests.append((call, partial(_read_list, empty, asked.template)))
+        call = Call(chosen_prompt, values, "json", max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
+        requests.append((call, partial(_read_list, empty, chosen_prompt.template)))
     request = {"drafts": kind, "query_ids": query_ids and [*query_ids], "prompt": prompt, "n": n}
     return run_drafting(
         project,
@@ -299,11 +302,17 @@ def run_drafting(
         NotAllowed: the role of the person does not include writing with models.
     """
     control = control or drafting_control(project, drafter)
-    asked = {"model": drafter.model} | {name: value for name, value in request.items() if value}
-    logged = {name: asked[name] for name in ("model", "drafts", "prompt") if name in asked}
-    logged |= {"query": asked["query_id"]} if "query_id" in asked else {}
+    request_record = {"model": drafter.model} | {
+        name: value for name, value in request.items() if value
+    }
+    logged = {
+        name: request_record[name]
+        for name in ("model", "drafts", "prompt")
+        if name in request_record
+    }
+    logged |= {"query": request_record["query_id"]} if "query_id" in request_record else {}
     with project.transaction(act="write with models", author=author) as cursor:
-        job = add_job(cursor, kind, None, asked, total, author)
+        job = add_job(cursor, kind, None, request_record, total, author)
         log_action(cursor, author, f"start {kind}", job=job, count=total, **logged)
     failures = list(failed)
     stored: dict[int, list[int]] = {}
@@ -518,11 +527,11 @@ def passages_for_key(project: Project, policy: Policy, question: Question) -> li
     if any(grader.grades for grader in label_graders(project)):
         base = basis(project, policy)
         least = base.min_rating
-        known = load_ratings(project, base, question.query_id, [question])
-        column = known.select_questions([question])[:, 0].tolist()
+        ratings = load_ratings(project, base, question.query_id, [question])
+        column = ratings.select_questions([question])[:, 0].tolist()
         rated = {
             p: rating
-            for p, rating in zip(known.passage_ids, column, strict=True)
+            for p, rating in zip(ratings.passage_ids, column, strict=True)
             if rating != MISSING
         }
     answering = [p for p in rated if rated[p] >= least]
@@ -559,13 +568,13 @@ def draft_answer_key(
         GradingError: the model cannot be used.
     """
     question = find_question(project, author, question_id)
-    asked = find_prompt(project, prompt or DEFAULT_PROMPT, "answer key")
+    chosen_prompt = find_prompt(project, prompt or DEFAULT_PROMPT, "answer key")
     passage = passage_texts(project, [passage_id]).get(passage_id, "")
-    if question.kind not in asked.kinds:
+    if question.kind not in chosen_prompt.kinds:
         raise InputError(
             "prompt-does-not-fit",
-            f"Prompt '{asked.name}' does not support questions of kind {question.kind}.",
-            f"Supported kinds: {', '.join(asked.kinds)}.",
+            f"Prompt '{chosen_prompt.name}' does not support questions of kind {question.kind}.",
+            f"Supported kinds: {', '.join(chosen_prompt.kinds)}.",
         )
     if not (question.text or "").strip() or not passage.strip():
         raise InputError(
@@ -577,12 +586,12 @@ def draft_answer_key(
         "answer key",
         question.query_id,
         drafter,
-        asked,
+        chosen_prompt,
         subtopic_id=question.subtopic_id,
         question_id=question_id,
         passage_id=passage_id,
     )
-    call = Call(asked, {"context": passage}, "text", fence=drafter.fence, max_tokens=TOKENS)
+    call = Call(chosen_prompt, {"context": passage}, "text", fence=drafter.fence, max_tokens=TOKENS)
     return _ask_about(
         project, drafter, question, call, partial(_read_key, empty), empty, author, control
     )
@@ -648,18 +657,18 @@ def draft_rewordings(
         InputError: the prompt is unknown, or needs a value that the query does not have.
         GradingError: the model cannot be used.
     """
-    asked = find_prompt(project, prompt or "rewordings", "rewording")
+    chosen_prompt = find_prompt(project, prompt or "rewordings", "rewording")
     empty = blank_generation(
-        "rewording", question.query_id, drafter, asked, question_id=question.question_id
+        "rewording", question.query_id, drafter, chosen_prompt, question_id=question.question_id
     )
     room = max(LEAST_TOKENS, TOKENS_EACH * n)
-    call = Call(asked, {"context": examples}, "json", fence=drafter.fence, max_tokens=room)
+    call = Call(chosen_prompt, {"context": examples}, "json", fence=drafter.fence, max_tokens=room)
     return _ask_about(
         project,
         drafter,
         question,
         call,
-        partial(_read_list, empty, asked.template),
+        partial(_read_list, empty, chosen_prompt.template),
         empty,
         author,
         control,

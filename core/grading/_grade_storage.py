@@ -189,26 +189,28 @@ class ProjectVectors:
         self, encoder: str, role: str, digests: Sequence[bytes]
     ) -> dict[bytes, graders.StoredVectors]:
         """Return the stored vectors by digest; see `VectorStore`."""
-        wanted = [digest for digest in digests if digest in self._digests(encoder, role)]
-        if not wanted:
+        missing = [digest for digest in digests if digest in self._digests(encoder, role)]
+        if not missing:
             return {}
         rows = self.project.rows(
             "SELECT digest, vector, sentences FROM text_vectors"
             " JOIN (SELECT unnest($digests) AS digest) USING (digest)"
             " WHERE encoder = $encoder AND role = $role",
-            {"encoder": encoder, "role": role, "digests": wanted},
+            {"encoder": encoder, "role": role, "digests": missing},
         )
         return {
             digest: graders.StoredVectors(vector, sentences) for digest, vector, sentences in rows
         }
 
-    def put(self, encoder: str, role: str, kept: Mapping[bytes, graders.StoredVectors]) -> None:
+    def put(
+        self, encoder: str, role: str, by_digest: Mapping[bytes, graders.StoredVectors]
+    ) -> None:
         """Store vectors that are not stored yet; see `VectorStore`."""
-        known = self._digests(encoder, role)
+        stored = self._digests(encoder, role)
         new = [
             (encoder, role, digest, vectors.vector, vectors.sentences)
-            for digest, vectors in kept.items()
-            if digest not in known
+            for digest, vectors in by_digest.items()
+            if digest not in stored
         ]
         if not new:
             return
@@ -222,7 +224,7 @@ class ProjectVectors:
                 )
 
         self.project.write(write_vectors)
-        known.update(digest for _, _, digest, _, _ in new)
+        stored.update(digest for _, _, digest, _, _ in new)
 
     def _digests(self, encoder: str, role: str) -> set[bytes]:
         """Return the digests of all stored vectors. They are read once, because a first job has

@@ -169,7 +169,7 @@ def probe_grader(
             f"Grade more pairs: exam grade --grader '{spec.name}'",
         )
     texts = with_texts(project, spec, [pair[:2] for rated in chosen.values() for pair in rated])
-    rows, passages, asked = [], dict[int, str](), []
+    rows, passages, questions = [], dict[int, str](), []
     for name, change in CHANGES.items():
         for number, (question, passage, before) in enumerate(chosen[change.keeps]):
             other = _other_passage(chosen[True], question, number, texts.passages)
@@ -178,10 +178,10 @@ def probe_grader(
             )
             rows.append((name, question, passage, before))
             passages[len(passages)] = text
-            asked.append((question, len(passages) - 1))
+            questions.append((question, len(passages) - 1))
     rated = {
         place: grade.rating
-        for batch in grader.grade(texts.questions, passages, asked, control)
+        for batch in grader.grade(texts.questions, passages, questions, control)
         for _, place, grade in batch
     }
     with project.transaction(act="grade", author=author) as cursor:

@@ -215,7 +215,7 @@ def batch_standing(project: Project, spec: GraderSpec) -> BatchProgress:
     """Return the last known progress of a grader's batches, without a call of the endpoint."""
     waiting = waiting_jobs(project, spec)
     batches = [batch for job in waiting for batch in call_batches(project, job.key)]
-    made = {
+    answered_calls = {
         batch: batch.calls if batch.state == "taken" else min(batch.done, batch.calls)
         for batch in batches
         if batch.open or batch.state == "taken"
@@ -223,8 +223,8 @@ def batch_standing(project: Project, spec: GraderSpec) -> BatchProgress:
     return BatchProgress(
         len(waiting),
         dict(Counter(batch.status for batch in batches if batch.open)),
-        sum(batch.calls for batch in made),
-        sum(made.values()),
+        sum(batch.calls for batch in answered_calls),
+        sum(answered_calls.values()),
         sum(job.done for job in waiting),
         sum(job.failed for job in waiting),
         sum(job.total for job in waiting),
@@ -259,7 +259,7 @@ def send_batches(
     version = check_version(project, request.bank_version)
     control = _batch_control(project, grader, request_record(request), report)
     if pairs := ordered_pairs(project, grader, version, request.scope):
-        asked = request_record(request) | {
+        job_request = request_record(request) | {
             "bank_version": version,
             "batch": True,
             "address": grader_endpoint(grader).endpoint.base_url,
@@ -268,7 +268,7 @@ def send_batches(
         }
         with project.transaction(act="grade", author=author) as cursor:
             job = add_job(
-                cursor, "grading", put_grader(cursor, grader.spec), asked, len(pairs), author
+                cursor, "grading", put_grader(cursor, grader.spec), job_request, len(pairs), author
             )
             log_action(
                 cursor, author, "start job", job=job, grader=grader.spec.name, pairs=len(pairs)
@@ -279,15 +279,18 @@ def send_batches(
             ReplyImport(project, grader, author, job).store_results(
                 outcomes, control.usage if control.usage.calls else None
             )
-            asked |= {"alone": asdict(control.usage), "dialect": grader_endpoint(grader).dialect}
-            grader_endpoint(grader).use_dialect(asked["dialect"])
-            known = {outcome[:2] for outcome in outcomes}
+            job_request |= {
+                "alone": asdict(control.usage),
+                "dialect": grader_endpoint(grader).dialect,
+            }
+            grader_endpoint(grader).use_dialect(job_request["dialect"])
+            planned = {outcome[:2] for outcome in outcomes}
             _plan_batches(
                 project,
                 grader,
                 author,
-                replace(find_job(project, job), request=asked),
-                [pair for pair in pairs if pair not in known],
+                replace(find_job(project, job), request=job_request),
+                [pair for pair in pairs if pair not in planned],
                 request.batch_size or MOST_CALLS,
             )
         except GradingError as error:
@@ -301,13 +304,13 @@ def send_batches(
 def _batch_control(
     project: Project,
     grader: Grader,
-    asked: Mapping[str, Any],
+    job_request: Mapping[str, Any],
     report: Callable[[str], None] = lambda line: None,
     batch: bool = False,
 ) -> Control:
     caps = Caps(
-        max_calls=asked.get("max_calls"),
-        max_cost=asked.get("max_cost"),
+        max_calls=job_request.get("max_calls"),
+        max_cost=job_request.get("max_cost"),
         concurrency=1,
         patience=0.0,
     )
@@ -436,17 +439,17 @@ class _Step:
 
     def advance_all(self) -> None:
         """Advance each batch as far as possible, and then the job."""
-        asked, endpoint = self.job.request, grader_endpoint(self.grader)
-        if endpoint.endpoint.base_url != asked["address"]:
+        request, endpoint = self.job.request, grader_endpoint(self.grader)
+        if endpoint.endpoint.base_url != request["address"]:
             raise GradingError(
                 "batches-at-another-address",
-                f"The batches of this grader are at {asked['address']}, not at"
+                f"The batches of this grader are at {request['address']}, not at"
                 f" {endpoint.endpoint.base_url}.",
-                f"Use that address: --base-url {asked['address']}",
+                f"Use that address: --base-url {request['address']}",
             )
         # Names of calls depend on their wording, which depends on the dialect in which they were
         # sent.
-        endpoint.use_dialect(asked["dialect"])
+        endpoint.use_dialect(request["dialect"])
         for batch in call_batches(self.project, self.job.key):
             if batch.open:
                 self._advance(batch)
@@ -478,8 +481,8 @@ class _Step:
             batch = self._update_batch(
                 batch, state="sent", batch_id=remote_batch.id, remote=remote_batch.status
             )
-        seen = service.fetch_state(batch.batch_id or "")
-        if seen is None:
+        remote = service.fetch_state(batch.batch_id or "")
+        if remote is None:
             # At a wrong address nothing is found, and the list of batches fails.
             if batch.cancelling or service.find(batch.file_id or "", batch.mark) is None:
                 message = "the endpoint no longer has the batch"
@@ -489,12 +492,12 @@ class _Step:
                     )
                 )
             return
-        if batch.cancelling and not seen.is_over and seen.status != "cancelling":
-            service.cancel(seen.id)
-            seen = service.fetch_state(seen.id) or seen
-        batch = self._update_batch(batch, remote=seen.status, done=min(seen.done, batch.calls))
-        if seen.is_over:
-            self._import_replies(batch, seen)
+        if batch.cancelling and not remote.is_over and remote.status != "cancelling":
+            service.cancel(remote.id)
+            remote = service.fetch_state(remote.id) or remote
+        batch = self._update_batch(batch, remote=remote.status, done=min(remote.done, batch.calls))
+        if remote.is_over:
+            self._import_replies(batch, remote)
 
     def _update_batch(self, batch: CallBatch, **changed: Any) -> CallBatch:
         if replace(batch, **changed) != batch:
@@ -513,7 +516,7 @@ class _Step:
         )
         return [(question, passage) for question, passage in self.project.rows(pairs, [batch.key])]
 
-    def _import_replies(self, batch: CallBatch, seen: EndpointBatch) -> None:
+    def _import_replies(self, batch: CallBatch, remote: EndpointBatch) -> None:
         """Import the answers of a finished batch; a repeated import changes nothing."""
         service, job = grader_endpoint(self.grader).batches(), find_job(self.project, self.job.key)
         pairs = set(self._pairs(batch))
@@ -538,7 +541,8 @@ class _Step:
         used: dict[str, Tokens] = {}
         with WorkingFolder() as folder:
             downloads = [
-                service.download(file, folder / f"{at}.jsonl") for at, file in enumerate(seen.files)
+                service.download(file, folder / f"{at}.jsonl")
+                for at, file in enumerate(remote.files)
             ]
             files = [path for path in downloads if path is not None]
             for replies in in_chunks(
@@ -576,10 +580,10 @@ class _Step:
             for reply in replies
         ]
         reason = ("", "")
-        if seen.files and not files:
+        if remote.files and not files:
             reason = (_GONE, "the endpoint no longer has the answers")
-        elif seen.status == "failed" and not files:
-            reason = (seen.code, seen.message or "the endpoint gave no reason")
+        elif remote.status == "failed" and not files:
+            reason = (remote.code, remote.message or "the endpoint gave no reason")
         state = "failed" if any(reason) else "taken"
 
         def record_answers(cursor: Cursor) -> None:
@@ -606,9 +610,11 @@ class _Step:
         cancelled = any(batch.cancelling for batch in batches)
         # If the endpoint accepted none of the last batches, it has no room for the next ones
         # either.
-        taken = any(batch.state == "taken" and batch.wave == batches[-1].wave for batch in batches)
-        if taken and not cancelled:
-            kept = kept_replies(self.project, self.grader.spec)
+        any_taken = any(
+            batch.state == "taken" and batch.wave == batches[-1].wave for batch in batches
+        )
+        if any_taken and not cancelled:
+            replies = kept_replies(self.project, self.grader.spec)
             again = [
                 (question, passage)
                 for question, passage, calls, state, code in self.project.rows(
@@ -622,7 +628,7 @@ class _Step:
                 # A pair gets its next call only if all its calls were answered. Otherwise it counts
                 # as missing.
                 if code in NO_ROOM
-                or (state == "taken" and len(kept.get((question, passage), ())) >= calls)
+                or (state == "taken" and len(replies.get((question, passage), ())) >= calls)
             ]
             if again and _plan_batches(
                 self.project,
@@ -640,7 +646,7 @@ class _Step:
             for batch in batches
             if batch.state != "dropped" and batch.code not in NO_ROOM
         )
-        stopped, failed = job.request.get("stopped"), refused and not cancelled and not taken
+        stopped, failed = job.request.get("stopped"), refused and not cancelled and not any_taken
         state = (
             "cancelled" if cancelled else "failed" if failed else "stopped" if stopped else "done"
         )
@@ -841,12 +847,12 @@ def run_job(
         if is_remote(grader)
         else None
     )
-    asked = request_record(request) | {"bank_version": version}
+    job_request = request_record(request) | {"bank_version": version}
     if estimate is not None:
-        asked["told"] = estimate
+        job_request["told"] = estimate
     with project.transaction(act="grade", author=author) as cursor:
         grader_key = put_grader(cursor, grader.spec)
-        job = add_job(cursor, "grading", grader_key, asked, total, author)
+        job = add_job(cursor, "grading", grader_key, job_request, total, author)
         log_action(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
 
     def outcome_batches() -> Iterator[Sequence[Outcome]]:

@@ -223,7 +223,7 @@ def _counts_sql(spec: GraderSpec, sentences: bool | None) -> str:
         )
         return f"SELECT count(*), 0, {states} FROM ({missing_pairs(spec, sentences)})"
     titled = f" WHERE {_TITLED}" if spec.method == "direct" else ""
-    seen = "question_text_key, passage_text_key FROM"
+    pair_columns = "question_text_key, passage_text_key FROM"
     needed = (
         "JOIN asked b ON b.text_key = {0}.question_text_key JOIN pooled p"
         " ON p.text_key = {0}.passage_text_key"
@@ -245,16 +245,16 @@ def _counts_sql(spec: GraderSpec, sentences: bool | None) -> str:
         "  FROM (SELECT place, unnest(queries) AS query_key FROM places)"
         " JOIN pool p USING (query_key)"
         f"  WHERE p.text_key IS NOT NULL AND {_IN_SCOPE}),"
-        f" failing AS MATERIALIZED (SELECT {seen} failures WHERE grader_key = $grader"
-        f"  UNION SELECT {seen} sent_pairs() WHERE grader_key = $grader),"
+        f" failing AS MATERIALIZED (SELECT {pair_columns} failures WHERE grader_key = $grader"
+        f"  UNION SELECT {pair_columns} sent_pairs() WHERE grader_key = $grader),"
         " unusable AS MATERIALIZED (SELECT f.question_text_key, f.passage_text_key FROM failing f"
         # Restrict the grades to failed pairs first, so that the engine need not load all others.
-        f"  ANTI JOIN (SELECT {seen} grades"
+        f"  ANTI JOIN (SELECT {pair_columns} grades"
         " SEMI JOIN failing USING (question_text_key, passage_text_key)"
         "   WHERE grader_key = $grader) USING (question_text_key, passage_text_key)),"
         " open AS MATERIALIZED (SELECT question_text_key, passage_text_key"
         f" FROM unusable u {needed.format('u')}), still_sent AS (FROM open"
-        f" SEMI JOIN (SELECT {seen} sent_pairs() WHERE grader_key = $grader)"
+        f" SEMI JOIN (SELECT {pair_columns} sent_pairs() WHERE grader_key = $grader)"
         "  USING (question_text_key, passage_text_key)),"
         " sizes AS MATERIALIZED (SELECT queries, count(*) AS passages FROM pooled"
         " JOIN places USING (place)"
@@ -284,14 +284,14 @@ def make_plan(
     Raises:
         InputError: a query or run is unknown, or the top of runs exceeds the pool.
     """
-    needed, weightless, known, sent, failed = project.rows(
+    needed, weightless, known_count, sent, failed = project.rows(
         _counts_sql(spec, scope.sentences), _plan_parameters(project, spec, version, scope)
     )[0]
     states = {
-        "known": known,
+        "known": known_count,
         "sent": sent,
         "failed": failed,
-        "ungraded": needed - known - sent - failed,
+        "ungraded": needed - known_count - sent - failed,
     }
     open_pairs = sum(states[state] for state in scope.states)
     lacking = (
@@ -299,7 +299,7 @@ def make_plan(
     )
     return Plan(
         needed=needed,
-        known=known,
+        known=known_count,
         failed=failed,
         to_grade=open_pairs if scope.limit is None else min(open_pairs, scope.limit),
         without_text=int(
@@ -418,13 +418,13 @@ def trial_pairs(
     key = known_key(project, spec)
     groups: dict[str, set[tuple[int, int]]] = {}
     # If two queries share a question text and a passage text, these are one pair.
-    taken: set[tuple[int, int]] = set()
+    pairs_taken: set[tuple[int, int]] = set()
     for question in drafted:
-        asked = spec.asked_text(question)
-        if not question.active or question.kind not in spec.takes or not asked:
+        asked_text = spec.asked_text(question)
+        if not question.active or question.kind not in spec.takes or not asked_text:
             continue
         with project.transaction() as cursor:
-            text_key = question_text_key(cursor, asked)
+            text_key = question_text_key(cursor, asked_text)
         queries = asking_queries(project, [(question.query_id, question.subtopic_id)])
         rows = project.rows(
             "SELECT DISTINCT $question, pool.text_key FROM pool JOIN queries USING (query_key)"
@@ -435,8 +435,8 @@ def trial_pairs(
             " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
             {"grader": key, "question": text_key, "queries": queries},
         )
-        groups.setdefault(question.query_id, set()).update(set(rows) - taken)
-        taken.update(rows)
+        groups.setdefault(question.query_id, set()).update(set(rows) - pairs_taken)
+        pairs_taken.update(rows)
     return [
         sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values() if pairs
     ]

@@ -362,15 +362,15 @@ def with_kept_replies(project: Project, grader: Grader, asking: bool = True) -> 
     Raises:
         GradingError: the key or the access is missing.
     """
-    kept = kept_replies(project, grader.spec) if is_remote(grader) else {}
-    if not kept or not isinstance(grader, ReadingGrader):
+    replies = kept_replies(project, grader.spec) if is_remote(grader) else {}
+    if not replies or not isinstance(grader, ReadingGrader):
         return grader
     back_end = grader_endpoint(grader)
     usual = back_end.endpoint.dialect
     # Names of calls depend on the dialect in which they were sent.
     recall_dialect(project, grader)
     key = back_end.batches().key if asking else ""
-    played = replay_pairs(project, grader, kept, kept, key)
+    played = replay_pairs(project, grader, replies, replies, key)
     asker = replace(grader, known={pair: state.completions for pair, state, _ in played})
     if not asking:
         # A plan and the import of its answers must name further calls alike.
@@ -525,8 +525,8 @@ def _named_pairs(
             yield _name_of_pair(grader, pair, asked, passage), asked, passage
 
 
-def _name_of_pair(grader: Grader, pair: Pair, asked: GraderInput, passage: str) -> str:
-    return call_name(grader, pair, {"question": asked.written, "passage": passage})
+def _name_of_pair(grader: Grader, pair: Pair, question: GraderInput, passage: str) -> str:
+    return call_name(grader, pair, {"question": question.written, "passage": passage})
 
 
 def import_answer_files(

@@ -194,13 +194,13 @@ def _thinking_per_call(project: Project, grader: ReadingGrader) -> float:
     room = grader_endpoint(grader).endpoint.thinking if is_remote(grader) else 0
     if not room:
         return 0.0
-    known = project.value(
+    tokens_per_call = project.value(
         "SELECT sum(thinking_tokens) / sum(calls) FROM jobs"
         " JOIN graders ON subject_key = grader_key"
         " WHERE fingerprint = ? AND thinking_tokens IS NOT NULL HAVING sum(calls) >= 20",
         [grader.spec.fingerprint],
     )
-    return float(room if known is None else known)
+    return float(room if tokens_per_call is None else tokens_per_call)
 
 
 def _typical_calls(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> list[Call]:

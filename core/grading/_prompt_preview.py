@@ -146,11 +146,11 @@ def questions_to_try(
             for query in query_overviews(project)
             if query_id in (None, query.query_id)
         ]
-        asked = [query_as_question(project, query) for query in ids]
+        questions = [query_as_question(project, query) for query in ids]
     else:
         known = readable_questions(project, list_questions(project, None, query_id))
-        asked = [q for q in known if q.active and q.kind in spec.takes]
-    return [question for question in asked if spec.asked_text(question)]
+        questions = [q for q in known if q.active and q.kind in spec.takes]
+    return [question for question in questions if spec.asked_text(question)]
 
 
 def pair_to_try(
@@ -183,11 +183,11 @@ def pair_to_try(
     fitting.sort(key=lambda question: question.query_id not in of_passage)
     chosen = [q for q in fitting if question_id in (None, q.question_id)]
     if not chosen:
-        what = f"question '{question_id}'" if question_id else "any question"
+        subject = f"question '{question_id}'" if question_id else "any question"
         need = " and an answer key" if spec.reads else ""
         raise InputError(
             "no-question-to-ask",
-            f"This grader cannot use {what}.",
+            f"This grader cannot use {subject}.",
             f"Use an active question with text{need}.",
         )
     question = chosen[0]

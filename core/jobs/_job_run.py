@@ -61,14 +61,14 @@ class JobScope(Caps):
     retry_failed: bool = False
     only_failed: bool = False
 
-    def includes(self, known: bool, failed: bool) -> bool:
+    def includes(self, was_asked: bool, failed: bool) -> bool:
         """Return whether the job asks for a result.
 
         Args:
-            known: whether it was asked before.
+            was_asked: whether it was asked before.
             failed: whether that call failed.
         """
-        if not known:
+        if not was_asked:
             return not self.only_failed
         return failed and (self.retry_failed or self.only_failed)
 
@@ -288,20 +288,20 @@ class ResultWriter(Generic[Result]):
         begun = time.monotonic()
         if self.waiting:
             failed = sum(map(self.failed, self.waiting))
-            done = len(self.waiting) - failed
+            usable = len(self.waiting) - failed
 
             def write_results(cursor: Cursor) -> None:
                 # If the database reported an error during a commit, it may have stored these
                 # results nevertheless.
                 if written_results(cursor, self.job) == self.progress.done:
                     self.write(cursor, self.waiting)
-                    count_results(cursor, self.job, done, failed)
+                    count_results(cursor, self.job, usable, failed)
                     record_usage(cursor, self.job, self.control.usage)
 
             self.project.write(write_results)
             self.progress = replace(
                 self.progress,
-                graded=self.progress.graded + done,
+                graded=self.progress.graded + usable,
                 failed=self.progress.failed + failed,
                 defaulted=self.progress.defaulted + sum(map(self.defaulted, self.waiting)),
             )

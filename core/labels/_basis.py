@@ -42,9 +42,9 @@ def weights_of(questions: Sequence[Question], weighted: bool) -> NDArray[np.floa
     )
 
 
-def weights_that_count(given: NDArray[np.float64], weighted: bool) -> NDArray[np.float64]:
+def weights_that_count(bank_weights: NDArray[np.float64], weighted: bool) -> NDArray[np.float64]:
     """Return the weights that count for given weights of the bank."""
-    weights: NDArray[np.float64] = np.clip(given, -MAX_WEIGHT, MAX_WEIGHT)
+    weights: NDArray[np.float64] = np.clip(bank_weights, -MAX_WEIGHT, MAX_WEIGHT)
     return weights if weighted else np.sign(weights)
 
 
@@ -290,18 +290,18 @@ def overriding_sql(base: Basis) -> str:
     """
     top = base.grader.spec.max_rating
     # The same as `GraderSpec.on_scale`.
-    given = (
+    rating_sql = (
         "rating"
         if top == MAX_RATING
         else f"least({top:d}, rating * {top:d} // {ANSWERED})::TINYINT AS rating"
     )
-    people = f"(SELECT question_text_key, passage_text_key, {given} FROM current_overrides)"
+    people = f"(SELECT question_text_key, passage_text_key, {rating_sql} FROM current_overrides)"
     if base.grader.spec.reads:
         # A person rates a question, but this grader reads it together with its answer key. So
         # compare only the first part of its texts.
         separator = f"chr({ord(SEPARATOR)})"
         people = (
-            f"(SELECT a.text_key AS question_text_key, passage_text_key, {given}"
+            f"(SELECT a.text_key AS question_text_key, passage_text_key, {rating_sql}"
             " FROM current_overrides o"
             " JOIN question_texts t ON t.text_key = o.question_text_key JOIN question_texts a"
             f" ON contains(a.text, {separator}) AND split_part(a.text, {separator}, 1) = t.text)"

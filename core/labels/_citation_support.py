@@ -250,12 +250,12 @@ def support_board(
     waiting = group_pairs((query_id, pairs) for _, query_id, _, pairs in rows if pairs)
     ungraded = {query_id: sum(pairs) for query_id, pairs in waiting.items()}
     counted = without_waiting([] if with_ungraded else ungraded, queries)
-    known = nest_triples(
+    scores_by_run = nest_triples(
         (run, query_id, score)
         for run, query_id, score, _ in rows
         if score is not None and query_id in counted
     )
-    scores: Scores = {response.run: known.get(response.run, {}) for response in responses}
+    scores: Scores = {response.run: scores_by_run.get(response.run, {}) for response in responses}
     return Leaderboard(
         measure.name,
         "citations",
@@ -413,7 +413,7 @@ def set_support(
             f"Sentence {position} of '{passage_id}' does not cite '{cited_id}'.",
             "See exam support list.",
         )
-    query_id, sentence, cited_key, known = rows[0]
+    query_id, sentence, cited_key, sentence_key = rows[0]
     check_rules(
         (
             cited_key is None,
@@ -424,7 +424,7 @@ def set_support(
             ),
         ),
         (
-            value is None and known is None,
+            value is None and sentence_key is None,
             InputError(
                 "no-value-to-remove",
                 f"You have no value for '{cited_id}'.",

@@ -36,7 +36,7 @@ def first_answers(
     base: Basis,
     texts: str,
     unit: Sequence[str] = ("query_key",),
-    asked: str = "",
+    questions_sql: str = "",
     part: Sequence[str] = ("query_key",),
 ) -> str:
     """Return a subquery with the best rating of each question and the first rank that answers it.
@@ -62,7 +62,7 @@ def first_answers(
     whole, share = ", ".join(part), ", ".join(unit)
     return (
         f"(WITH bank AS MATERIALIZED (SELECT *, {weight_sql(base.policy.weighted)} AS w"
-        f"  FROM {asked or bank_for(base.grader.spec)}),"
+        f"  FROM {questions_sql or bank_for(base.grader.spec)}),"
         f" totals AS (SELECT {whole}, sum(w) FILTER (w > 0) AS total FROM bank"
         " GROUP BY ALL HAVING total > 0)"
         f" SELECT {share}, question_key, any_value(w) AS w, any_value(total) AS total,"
@@ -158,27 +158,29 @@ def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dic
     """
 
     def compute() -> dict[str, dict[str, Array]]:
-        known = rating_matrices(project, base, max_k)
-        ranked = _ranked_columns(project, base, known.layout, max_k)
-        asked = known.layout.weights
+        matrices = rating_matrices(project, base, max_k)
+        ranked = _ranked_columns(project, base, matrices.layout, max_k)
+        weights_by_query = matrices.layout.weights
         answering = {
-            number: known.marks[number] for number in ranked.columns if (asked[number] > 0).any()
+            number: matrices.marks[number]
+            for number in ranked.columns
+            if (weights_by_query[number] > 0).any()
         }
 
         def best_ratings(number: int) -> Ratings:
             """Return the highest rating of each question up to each passage of each run."""
-            rows = known.layout.rows[number]
-            ratings = known.ratings(number)[rows[:, None], ranked.columns[number]]
+            rows = matrices.layout.rows[number]
+            ratings = matrices.ratings(number)[rows[:, None], ranked.columns[number]]
             for of_run in np.split(ratings, ranked.cuts[number], axis=1):
                 np.maximum.accumulate(of_run, axis=1, out=of_run)
             return ratings
 
         def find_shares(number: int) -> Array:
-            weights = weights_that_count(asked[number], base.policy.weighted)
+            weights = weights_that_count(weights_by_query[number], base.policy.weighted)
             shares = covered_shares(bests[number] >= base.min_rating, weights)
             return np.append(0.0, shares)[ranked.seen[number]]
 
-        of_grader, same = (*base.rated, base.version, max_k), (known.layout, ranked)
+        of_grader, same = (*base.rated, base.version, max_k), (matrices.layout, ranked)
         bests = by_query(
             project,
             ("best ratings", *of_grader),
@@ -280,7 +282,7 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
     Args:
         cutoff: k, for each ranking; the cutoff of the policy is ignored.
     """
-    asked = (
+    asked_sql = (
         "(SELECT w.query_key,"
         # A direct grader asks its only question, the query's title, for every topic.
         " if(b.question_key = b.query_key, w.query_key, b.question_key) AS question_key,"
@@ -294,12 +296,12 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
     )
     parameters = base.parameters | {"cutoff": cutoff}
     queries = project.rows(
-        f"SELECT query_id FROM {asked} JOIN queries USING (query_key) WHERE $grader IS NOT NULL"
+        f"SELECT query_id FROM {asked_sql} JOIN queries USING (query_key) WHERE $grader IS NOT NULL"
         " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
         base.parameters,
     )
     pairs = (
-        f"{asked} b SEMI JOIN (FROM {asked} WHERE weight > 0) USING (query_key)"
+        f"{asked_sql} b SEMI JOIN (FROM {asked_sql} WHERE weight > 0) USING (query_key)"
         f" JOIN ({ranked}) t USING (query_key) WHERE t.text_key IS NOT NULL AND weight <> 0"
     )
     ((needed, usable),) = project.rows(
@@ -310,7 +312,7 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
     )
     rows = project.rows(
         f"SELECT name, query_id, {covered_sql(base)} FROM "
-        f"{first_answers(base, ranked, ('run_key', 'query_key'), asked)}"
+        f"{first_answers(base, ranked, ('run_key', 'query_key'), asked_sql)}"
         " JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " GROUP BY name, query_id, query_key ORDER BY name, query_key",
         parameters,
@@ -403,8 +405,8 @@ def normalised_coverage(
             "No gold passages to normalise by.",
             "Import them (exam import responses --gold FILE) or mark a run (exam gold RUN).",
         )
-    known = {query: reference[query] for query in queries if query in reference}
-    if not known:
+    reference_scores = {query: reference[query] for query in queries if query in reference}
+    if not reference_scores:
         raise InputError(
             "gold-without-queries",
             f"No query with questions has passages in '{of}'.",
@@ -416,14 +418,16 @@ def normalised_coverage(
             f"No passage in {of} has been graded yet.",
             how_to_grade(project, base.grader.spec),
         )
-    known = {query: known[query] for query in without_waiting(waiting, list(known))}
-    mean, error = mean_and_standard_error(known.values())
+    reference_scores = {
+        query: reference_scores[query] for query in without_waiting(waiting, list(reference_scores))
+    }
+    mean, error = mean_and_standard_error(reference_scores.values())
     if not mean:
         raise InputError(
             "gold-answers-nothing",
             f"Cannot normalise: {of} answers no question at min rating {base.policy.min_rating}.",
             "Lower the min rating.",
         )
-    scores = normalise_coverage(runs, known, base.policy.skipped)
+    scores = normalise_coverage(runs, reference_scores, base.policy.skipped)
     std_error = None if error is None else error / mean
-    return NormalisedResult(scores, list(known), of, std_error, runs, known)
+    return NormalisedResult(scores, list(reference_scores), of, std_error, runs, reference_scores)

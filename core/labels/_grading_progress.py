@@ -128,11 +128,11 @@ def ungraded_pairs(project: Project, base: Basis, with_avoided: bool = False) ->
     Args:
         with_avoided: whether to count the pairs of "avoid" questions too.
     """
-    found = pooled_labels(project, base)
-    open_pairs, questions = found.needed - found.usable, "weight > 0"
+    pooled = pooled_labels(project, base)
+    open_pairs, questions = pooled.needed - pooled.usable, "weight > 0"
     if with_avoided:
         open_pairs, questions = (
-            open_pairs + found.needed_avoided - found.usable_avoided,
+            open_pairs + pooled.needed_avoided - pooled.usable_avoided,
             "weight <> 0",
         )
     open_pairs[array_of(pooled_passages(project)["text_key"]) == MISSING] = 0
@@ -260,17 +260,17 @@ def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, A
 
     def compute() -> dict[str, Any]:
         labels, open_pairs = pooled_labels(project, base), ungraded_pairs(project, base, avoided)
-        seen = seen_by(project, depth) & (labels.needed > 0)
-        needed, usable = labels.needed[seen], labels.usable[seen]
+        in_depth = seen_by(project, depth) & (labels.needed > 0)
+        needed, usable = labels.needed[in_depth], labels.usable[in_depth]
         if avoided:
             needed, usable = (
-                needed + labels.needed_avoided[seen],
-                usable + labels.usable_avoided[seen],
+                needed + labels.needed_avoided[in_depth],
+                usable + labels.usable_avoided[in_depth],
             )
         return {
             "needed": int(needed.sum(dtype=np.int64)),
             "usable": int(usable.sum(dtype=np.int64)),
-            "ungraded": _sum_by_query(project, np.where(seen, open_pairs, 0)),
+            "ungraded": _sum_by_query(project, np.where(in_depth, open_pairs, 0)),
             "imported": bool(project.value(f"SELECT {IMPORTED_SQL}", {"grader": base.grader.key})),
         }
 
@@ -287,13 +287,13 @@ def seen_by(project: Project, depth: int | None) -> NDArray[np.bool_]:
     Args:
         depth: the measure needs this many passages at the top of every run; None for all.
     """
-    seen = project.table(
+    flags = project.table(
         "SELECT ($depth IS NULL OR top.query_key IS NOT NULL)::TINYINT AS seen FROM pool"
         " LEFT JOIN (SELECT DISTINCT query_key, passage_key FROM rankings WHERE rank <= $depth) top"
         " USING (query_key, passage_key) ORDER BY pool.query_key, position",
         {"depth": depth},
     )
-    return array_of(seen["seen"]).astype(bool)
+    return array_of(flags["seen"]).astype(bool)
 
 
 def seen_in_query(project: Project, depth: int | None, query_id: str) -> NDArray[np.bool_]:
@@ -341,17 +341,17 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
         "SELECT query_key, passage_key, text_key, position FROM pool ORDER BY query_key, position"
     )
     label = pooled_labels(project, base).labels
-    given, rated, needed = (np.zeros(len(pool), np.int32) for _ in range(3))
+    given_bits, rated, needed = (np.zeros(len(pool), np.int32) for _ in range(3))
     for own, ratings, weights in pooled_ratings(project, base):
-        here = ratings != MISSING
-        given[own] = np.bitwise_or.reduce(
-            np.where(here, 1 << ratings.clip(0).astype(np.int32), 0), axis=1
+        has_rating = ratings != MISSING
+        given_bits[own] = np.bitwise_or.reduce(
+            np.where(has_rating, 1 << ratings.clip(0).astype(np.int32), 0), axis=1
         )
-        rated[own] = here.sum(axis=1)
+        rated[own] = has_rating.sum(axis=1)
         needed[own] = len(weights)
     columns = {
         "label": pa.array(label, mask=label == MISSING),
-        "given": pa.array(given),
+        "given": pa.array(given_bits),
         "rated": pa.array(rated),
         "failed": pa.array(_count_in_pool(project, base, failed_pairs(base, "true"))),
         "needed": pa.array(needed),

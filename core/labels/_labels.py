@@ -120,13 +120,13 @@ class Layout:
         query, text = self.questions >> _KEY, self.questions & (2**_KEY - 1)
         row = np.arange(len(query)) - self.first_question[query]
         width = np.diff(self.first_passage) + 1
-        asked = (self.starts[query] + row * width[query]).astype(np.uint64) - (
+        question_places = (self.starts[query] + row * width[query]).astype(np.uint64) - (
             query.astype(np.uint64) << _PLACE
         )
         of = self.passages >> _KEY
         column = np.arange(len(of)) - self.first_passage[of]
         had = column.astype(np.uint64) + (of.astype(np.uint64) << _PLACE)
-        return _place_tables(text, asked, _NO_QUESTION), _place_tables(
+        return _place_tables(text, question_places, _NO_QUESTION), _place_tables(
             self.passages & (2**_KEY - 1), had, _NO_PASSAGE
         )
 
@@ -212,14 +212,14 @@ def _read_grades(project: Project, base: Basis, layout: Layout) -> Matrices:
     # top passages. Only the ratings of the two latest layouts are kept.
     key = ("grades", *base.rated, base.version)
     small = layout.starts[-1] <= KEPT
-    kept = project.cached(key, dict[bytes, Ratings], frozenset({"grades"})) if small else {}
-    flat = kept.get(layout.mark)
+    kept_ratings = project.cached(key, dict[bytes, Ratings], frozenset({"grades"})) if small else {}
+    flat = kept_ratings.get(layout.mark)
     if flat is None:
         empty = np.full(int(layout.starts[-1]), MISSING, np.int8)
         flat = _fill_matrices(project, base, layout, graded_sql(base), empty)
-        for mark in list(kept)[:-1]:
-            kept.pop(mark, None)
-        kept[layout.mark] = flat
+        for mark in list(kept_ratings)[:-1]:
+            kept_ratings.pop(mark, None)
+        kept_ratings[layout.mark] = flat
     return Matrices(layout, flat)
 
 
@@ -239,17 +239,19 @@ def _fill_matrices(
             question, passage, rating = map(array_of, batch.columns)
             for rows in questions:
                 at = rows.find_numbers(question)
-                asked = at != _NO_QUESTION
+                is_asked = at != _NO_QUESTION
                 # Usually all questions were asked. Then the copies of the columns, which are slow,
                 # can be skipped.
-                every = bool(asked.all())
-                row, had, given = (
-                    (at, passage, rating) if every else (at[asked], passage[asked], rating[asked])
+                every = bool(is_asked.all())
+                row, had, rated = (
+                    (at, passage, rating)
+                    if every
+                    else (at[is_asked], passage[is_asked], rating[is_asked])
                 )
                 for columns in passages:
                     place = row + columns.find_numbers(had)
                     here = place < len(flat)
-                    flat[place[here].view(np.int64)] = given[here]
+                    flat[place[here].view(np.int64)] = rated[here]
         return flat
 
     return project.batches(
@@ -297,12 +299,14 @@ def _place_tables(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) 
     ]
 
 
-def find_positions(known: Numbers, wanted: NDArray[Any]) -> Numbers:
-    """Return the positions of `wanted` in the ascending `known`; MISSING for absent numbers."""
-    if not len(known):
-        return np.full(len(wanted), MISSING, np.int64)
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return np.where(known[at] == wanted, at, MISSING)
+def find_positions(sorted_numbers: Numbers, wanted_numbers: NDArray[Any]) -> Numbers:
+    """Return the positions of `wanted_numbers` in the ascending `sorted_numbers`; MISSING for
+    absent numbers.
+    """
+    if not len(sorted_numbers):
+        return np.full(len(wanted_numbers), MISSING, np.int64)
+    at = np.minimum(np.searchsorted(sorted_numbers, wanted_numbers), len(sorted_numbers) - 1)
+    return np.where(sorted_numbers[at] == wanted_numbers, at, MISSING)
 
 
 def _sorted_unique(numbers: Numbers) -> Numbers:
@@ -368,12 +372,12 @@ def list_labels(project: Project, base: Basis) -> pd.DataFrame:
     import pandas as pd
 
     pooled = pooled_labels(project, base)
-    here = pooled.here
-    pool = pooled_passages(project).select(["query_id", "passage_id"]).filter(pa.array(here))
+    in_bank = pooled.here
+    pool = pooled_passages(project).select(["query_id", "passage_id"]).filter(pa.array(in_bank))
     columns = {
-        "label": pa.array(pooled.labels[here], mask=pooled.labels[here] == MISSING),
-        "usable": pa.array(pooled.usable[here]),
-        "needed": pa.array(pooled.needed[here]),
+        "label": pa.array(pooled.labels[in_bank], mask=pooled.labels[in_bank] == MISSING),
+        "usable": pa.array(pooled.usable[in_bank]),
+        "needed": pa.array(pooled.needed[in_bank]),
     }
     pool = pa.table(dict(zip(pool.column_names, pool.columns, strict=True)) | columns)
     table: pd.DataFrame = pool.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
@@ -404,24 +408,24 @@ def pooled_passages(project: Project) -> pa.Table:
 @cached(cache.LABELS)
 def pooled_labels(project: Project, base: Basis) -> PooledLabels:
     """Return labels and pair counts of the pool's passages, in the order of `pooled_passages`."""
-    pool, known, policy = pooled_passages(project), rating_matrices(project, base), base.policy
-    columns = _pool_columns(project, base, known.layout)
+    pool, matrices, policy = pooled_passages(project), rating_matrices(project, base), base.policy
+    columns = _pool_columns(project, base, matrices.layout)
 
     def label_query(number: int) -> list[NDArray[Any] | int]:
-        ratings, given = _query_ratings(known, columns, number)
+        ratings, given_weights = _query_ratings(matrices, columns, number)
         counts: list[NDArray[Any] | int] = []
-        for asked in (given > 0, given < 0):
+        for asked in (given_weights > 0, given_weights < 0):
             usable = (ratings[:, asked] != MISSING).sum(axis=1, dtype=np.int32)
             counts += [usable, int(asked.sum())]
-        weights = weights_that_count(given, policy.weighted)
+        weights = weights_that_count(given_weights, policy.weighted)
         return [labels_of(ratings, weights, policy.rule), *counts]
 
     parts = by_query(
         project,
         ("labels", *base.rated, base.version, policy.label, policy.weighted),
-        dict(enumerate(known.marks)),
+        dict(enumerate(matrices.marks)),
         lambda numbers: {number: label_query(number) for number in numbers},
-        (pool, known.layout),
+        (pool, matrices.layout),
     )
     size = len(pool)
     labels, counts = np.full(size, MISSING, np.int8), np.zeros((4, size), np.int32)
@@ -465,11 +469,11 @@ def pooled_ratings(
 
 
 def _query_ratings(
-    known: Matrices, columns: Columns, number: int
+    matrices: Matrices, columns: Columns, number: int
 ) -> tuple[Ratings, NDArray[np.float64]]:
     """Return the ratings of the passages of a query, p x r, and their r weights."""
-    ratings = known.ratings(number)[known.layout.rows[number]]
-    return ratings.T[columns[number][1]], known.layout.weights[number]
+    ratings = matrices.ratings(number)[matrices.layout.rows[number]]
+    return ratings.T[columns[number][1]], matrices.layout.weights[number]
 
 
 @cached(cache.LABELS)
@@ -519,8 +523,8 @@ def from_answers(
     Returns:
         Value by query id, in the order of the project; queries without ratings are absent.
     """
-    known, pool = rating_matrices(project, base), pooled_passages(project)
-    columns = _pool_columns(project, base, known.layout)
+    matrices, pool = rating_matrices(project, base), pooled_passages(project)
+    columns = _pool_columns(project, base, matrices.layout)
     number_of = {
         pool["query_id"][int(own[0])].as_py(): number
         for number, (own, _) in enumerate(columns)
@@ -529,7 +533,7 @@ def from_answers(
 
     def find_answers(query_id: str) -> Answers | None:
         number = number_of[query_id]
-        ratings, given = _query_ratings(known, columns, number)
+        ratings, given = _query_ratings(matrices, columns, number)
         passages = pool["passage_id"].take(pa.array(columns[number][0])).to_pylist()
         # A question of weight 0 or less is not an intent.
         return answers_of(passages, ratings[:, given > 0], base.min_rating)
@@ -539,7 +543,7 @@ def from_answers(
         answers = {query_id: one for query_id, one in found.items() if one is not None}
         return dict.fromkeys(query_ids) | dict(make(answers))
 
-    marks = {query_id: known.marks[number] for query_id, number in number_of.items()}
+    marks = {query_id: matrices.marks[number] for query_id, number in number_of.items()}
     named = ("answers", key, *base.rated, base.version, base.min_rating)
-    parts = by_query(project, named, marks, make_parts, (pool, known.layout, *made_of))
+    parts = by_query(project, named, marks, make_parts, (pool, matrices.layout, *made_of))
     return {query_id: part for query_id, part in parts.items() if part is not None}

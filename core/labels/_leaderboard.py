@@ -217,17 +217,24 @@ def order_systems(
     per_query: Scores,
     queries: Sequence[str],
     policy: Policy,
-    known: Mapping[str, System] | None = None,
+    known_systems: Mapping[str, System] | None = None,
 ) -> list[System]:
     """Return systems by their mean over queries, best first, with standard errors.
 
     Args:
-        known: systems with known means over these queries, by run; their ranks are ignored.
+        known_systems: systems with known means over these queries, by run; their ranks are ignored.
     """
     rows = []
     for run, scores in per_query.items():
-        if known and run in known:
-            rows.append((run, known[run].score, known[run].std_error, known[run].queries))
+        if known_systems and run in known_systems:
+            rows.append(
+                (
+                    run,
+                    known_systems[run].score,
+                    known_systems[run].std_error,
+                    known_systems[run].queries,
+                )
+            )
             continue
         score, error, answered = system_score(scores, queries, policy.skipped)
         # A run that answered none of the queries has no score if skipped queries are ignored.
@@ -280,7 +287,7 @@ def per_query_scores(
     """
     own_scores = board.per_query.get(run, {})
     official_scores = official.per_query.get(run, {}) if official else {}
-    asked = {query for scores in board.per_query.values() for query in scores}
+    queries = {query for scores in board.per_query.values() for query in scores}
     rows = [
         QueryScore(
             query_id,
@@ -291,7 +298,7 @@ def per_query_scores(
             _mean_of_query(official, query_id) if official else None,
         )
         for query_id, text in project.rows("SELECT query_id, text FROM queries ORDER BY query_key")
-        if query_id in asked
+        if query_id in queries
     ]
     return sorted(rows, key=lambda row: (row.loss is None, -(row.loss or 0.0)))
 

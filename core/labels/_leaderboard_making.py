@@ -277,14 +277,14 @@ def _from_source(
     imported = dict(imported_leaderboards(project))
     if source in imported:
         return _imported_board(project, source, imported[source], policy)
-    wanted = parse_measure(measure, policy.cutoff)
-    if not wanted.takes_judgments:
+    parsed = parse_measure(measure, policy.cutoff)
+    if not parsed.takes_judgments:
         raise InputError(
             "measure-not-from-judgments",
-            f"{wanted} cannot be computed from judgments.",
+            f"{parsed} cannot be computed from judgments.",
             "Use --source 'exam' or another measure.",
         )
-    name = wanted.name
+    name = parsed.name
     qrels = source_judgments(project, source)
     per_query = judged_scores(project, source, [name], policy.min_judgment)[name]
     return Leaderboard(
@@ -321,11 +321,11 @@ def _from_grades(
     project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool
 ) -> Leaderboard:
     board = board_without_lengths(project, measure, source, policy, with_ungraded)
-    wanted = parse_measure(measure, policy.cutoff)
+    parsed = parse_measure(measure, policy.cutoff)
     # Longer texts raise coverage and likeness; with generated responses, length matters for every
     # measure.
-    if not wanted.ranks_passages:
-        return replace(board, lengths=run_lengths(project, wanted.depth))
+    if not parsed.ranks_passages:
+        return replace(board, lengths=run_lengths(project, parsed.depth))
     if project.value("SELECT count(*) FROM responses"):
         return replace(board, lengths=run_lengths(project, policy.cutoff))
     return board
@@ -337,14 +337,14 @@ def board_without_lengths(
     """Return the leaderboard of the runs, without the lengths of their texts, which take most of
     the time. It includes runs without a score for any query.
     """
-    wanted = parse_measure(measure, policy.cutoff)
-    if wanted.basis == "citations":
+    parsed = parse_measure(measure, policy.cutoff)
+    if parsed.basis == "citations":
         return support_board(
-            project, wanted, policy, citation_grader(project), with_ungraded=with_ungraded
+            project, parsed, policy, citation_grader(project), with_ungraded=with_ungraded
         )
     pairs: dict[str, Any] = {}
     share_of: NormalisedResult | None = None
-    if wanted.takes_grades:
+    if parsed.takes_grades:
         if not ranking_scores(project):
             raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")
         base = basis(project, policy)
@@ -355,23 +355,23 @@ def board_without_lengths(
                 "No pooled passage has been graded yet.",
                 how_to_grade(project, base.grader.spec),
             )
-        pairs = pairs_needed(project, base, wanted)
+        pairs = pairs_needed(project, base, parsed)
         waiting = {} if with_ungraded or pairs["imported"] else pairs["ungraded"]
-        scores, queries = SCORERS[wanted.basis](project, wanted, base)
-        if wanted.basis in ("share of gold", "share of pool"):
-            share_of = normalised_coverage(project, wanted, base, scores, queries, waiting)
+        scores, queries = SCORERS[parsed.basis](project, parsed, base)
+        if parsed.basis in ("share of gold", "share of pool"):
+            share_of = normalised_coverage(project, parsed, base, scores, queries, waiting)
             scores, queries = share_of.per_query, share_of.query_ids
         queries = without_waiting(waiting, queries)
     else:
         source = "gold"
-        scores, queries = similarity_scores(project, wanted)
+        scores, queries = similarity_scores(project, parsed)
     counted = set(queries)
     per_query = {
         run: {query: score for query, score in scores.get(run, {}).items() if query in counted}
         for run in ranking_scores(project)
     }
     systems = order_systems(per_query, queries, policy)
-    board = Leaderboard(wanted.name, source, policy, systems, per_query, queries, **pairs)
+    board = Leaderboard(parsed.name, source, policy, systems, per_query, queries, **pairs)
     if share_of is None:
         return board
     reference = System(share_of.reference, 1.0, share_of.std_error, len(queries), 0)
@@ -401,16 +401,16 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
     Raises:
         InputError: the measure is unknown, or not a measure of labels.
     """
-    wanted = parse_measure(measure, policy.cutoff)
-    if not wanted.takes_judgments:
+    parsed = parse_measure(measure, policy.cutoff)
+    if not parsed.takes_judgments:
         raise InputError(
             "not-a-label-measure",
             f"{measure} is not a measure of labels.",
             "Use a measure such as nDCG@10 or P@10.",
         )
-    name, queries = wanted.name, without_answered_by_topic(project, qrels)
+    name, queries = parsed.name, without_answered_by_topic(project, qrels)
     base = basis(project, policy)
-    policy, pairs = base.policy, pairs_needed(project, base, wanted)
+    policy, pairs = base.policy, pairs_needed(project, base, parsed)
     scores = score_runs(ranking_scores(project), [name], qrels, base.min_rating)[name]
     systems = order_systems(scores, queries, policy)
     return Leaderboard(name, "exam", policy, systems, scores, queries, **pairs)

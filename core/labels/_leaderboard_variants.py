@@ -86,8 +86,8 @@ def leaderboard_per(
     """
     check_known("unknown-mean", "mean", get_args(LeaderboardPer), per)
     plain = leaderboard(project, measure, source, policy, with_ungraded)
-    wanted = parse_measure(measure, policy.cutoff)
-    if per == "union" and wanted.basis != "coverage":
+    parsed = parse_measure(measure, policy.cutoff)
+    if per == "union" and parsed.basis != "coverage":
         raise InputError(
             "measure-needs-order",
             f"Cannot compute {measure} with --per union: passages of different subtopics"
@@ -99,18 +99,18 @@ def leaderboard_per(
     ):
         return plain
     if source == "exam":
-        if not wanted.by_query_alone:
+        if not parsed.by_query_alone:
             raise InputError(
                 "measure-of-whole-queries",
-                f"Cannot compute {wanted} by subtopic.",
+                f"Cannot compute {parsed} by subtopic.",
                 "Use EXAM-Cover or a measure of labels. Or use the mean over"
                 " queries (--per query).",
             )
         base = basis(project, policy)
         if per == "union":
-            return _union_board(project, plain, base, wanted.depth)
-        asked = bank_topics(project, base)
-        scores, scored = _exam_scores(project, wanted, base, asked)
+            return _union_board(project, plain, base, parsed.depth)
+        known_topics = bank_topics(project, base)
+        scores, scored = _exam_scores(project, parsed, base, known_topics)
         topics = {
             topic: query for topic, query in scored.items() if not {topic, query} & plain.left_out
         }
@@ -119,7 +119,7 @@ def leaderboard_per(
             # The pairs of a topic that is not a query of the project are those of its query.
             waiting = {
                 topic: plain.ungraded.get(topic) or plain.ungraded.get(query, 0)
-                for topic, query in asked.items()
+                for topic, query in known_topics.items()
             }
             ungraded = {topic: pairs for topic, pairs in waiting.items() if pairs}
     else:

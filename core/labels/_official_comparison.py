@@ -148,24 +148,24 @@ def board_over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:
     Args:
         queries: ids of queries; ids that the leaderboard does not have are ignored.
     """
-    kept = [query for query in board.query_ids if query in queries]
-    if len(kept) == len(board.query_ids):
+    kept_queries = [query for query in board.query_ids if query in queries]
+    if len(kept_queries) == len(board.query_ids):
         return board
     scores = board.per_query
     if board.reference_coverage and board.policy.skipped == "ignore":
-        reference = {query: board.reference_coverage[query] for query in kept}
+        reference = {query: board.reference_coverage[query] for query in kept_queries}
         normalised = normalise_coverage(board.coverage, reference, "ignore")
         scores = {run: normalised.get(run, {}) for run in board.per_query}
-    chosen = set(kept)
+    chosen = set(kept_queries)
     per_query = {
         run: {query: score for query, score in by_query.items() if query in chosen}
         for run, by_query in scores.items()
     }
     return replace(
         board,
-        systems=order_systems(per_query, kept, board.policy),
+        systems=order_systems(per_query, kept_queries, board.policy),
         per_query=per_query,
-        query_ids=kept,
+        query_ids=kept_queries,
         reference=None,
         starred=frozenset(),
     )
@@ -217,12 +217,12 @@ def official_board(
     """
     source = find_source(project, against)
     imported = dict(imported_leaderboards(project))
-    wanted = (
+    measure_name = (
         imported[source]
         if source in imported
         else against_measure or official_measure(measure, policy)
     )
-    return leaderboard(project, wanted, source, policy, with_ungraded=True)
+    return leaderboard(project, measure_name, source, policy, with_ungraded=True)
 
 
 @as_act("see boards")

@@ -102,12 +102,12 @@ def write_override(
         "Explain why the grader's rating is wrong.",
         clean_text(reason).strip(),
     )
-    asked = cursor.execute(
+    question_row = cursor.execute(
         "SELECT question_key, text_key, query_key FROM bank_at(?)"
         " JOIN questions USING (question_key) WHERE question_id = ?",
         [latest_version(project), question_id],
     ).fetchone()
-    if asked is None:
+    if question_row is None:
         raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
     read = cursor.execute(
         "SELECT passage_key, text_key FROM passages WHERE passage_id = ?", [passage_id]
@@ -120,7 +120,7 @@ def write_override(
         raise InputError(
             "no-text", f"Passage '{passage_id}' has no text.", "Import texts: exam import passages."
         )
-    (question, question_text, query), (passage, passage_text) = asked, read
+    (question, question_text, query), (passage, passage_text) = question_row, read
     check_undecided(cursor, author, query, passage, question)
     key = cursor.execute(
         "INSERT INTO overrides"
@@ -181,12 +181,12 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
                 "Differences are adjudicated: exam adjudicate list.",
             )
         check_undecided(cursor, *open_rows[0])
-    done = cursor.execute(
+    withdrawn = cursor.execute(
         "UPDATE overrides SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP"
         " WHERE override_key = ? AND withdrawn_at IS NULL",
         [as_name(author), key],
     ).fetchall()[0][0]
-    if not done:
+    if not withdrawn:
         raise InputError(
             "unknown-override",
             f"Unknown or withdrawn override {key}.",

@@ -109,7 +109,7 @@ def leaderboard_of_files(
         InputError: a file is missing, lacks a column, or has a value out of range. Also if the
             measure is not a measure of labels, or the disk is full.
     """
-    wanted = parse_measure(measure, policy.cutoff)
+    parsed = parse_measure(measure, policy.cutoff)
     check_rules(
         (
             policy.rating != Policy.rating,
@@ -121,10 +121,10 @@ def leaderboard_of_files(
             ),
         ),
         (
-            not wanted.takes_judgments,
+            not parsed.takes_judgments,
             InputError(
                 "not-a-label-measure",
-                f"{wanted} is not a measure of labels.",
+                f"{parsed} is not a measure of labels.",
                 "Use a measure such as nDCG@10 or P@10.",
             ),
         ),
@@ -177,11 +177,11 @@ def leaderboard_of_files(
             # As deep as the measure needs, in trec_eval's order.
             deep = (
                 ""
-                if wanted.cutoff is None
+                if parsed.cutoff is None
                 else (
                     "QUALIFY if(score IS NULL, rank, row_number() OVER (PARTITION BY run, query_id"
                     " ORDER BY score::FLOAT DESC NULLS LAST, passage_id DESC))"
-                    f" <= {wanted.cutoff:d}"
+                    f" <= {parsed.cutoff:d}"
                 )
             )
             engine.execute(
@@ -193,14 +193,14 @@ def leaderboard_of_files(
             if files.questions is not None:
                 # A complete query has a grade for each question of positive weight and each
                 # gradable passage that the measure needs.
-                seen = (
+                depth_sql = (
                     "query_id IS NOT NULL"
-                    if wanted.needed_depth is None
-                    else f"rank <= {wanted.needed_depth:d}"
+                    if parsed.needed_depth is None
+                    else f"rank <= {parsed.needed_depth:d}"
                 )
                 engine.execute(
                     f"CREATE TABLE pool AS SELECT DISTINCT query_id, passage_id FROM {runs}"
-                    f" WHERE gradable AND {seen}"
+                    f" WHERE gradable AND {depth_sql}"
                 )
                 ungraded = dict(
                     engine.execute(
@@ -240,7 +240,7 @@ def leaderboard_of_files(
             f" FROM ranked) GROUP BY 1)) GROUP BY upto // {BATCH} ORDER BY min(query_id)"
         ).fetchall()
         query_ids = [query for (queries,) in batches for query in queries]
-        done = 0
+        done_count = 0
         for (queries,) in batches:
             # Both tables are sorted by query, so little of them is read.
             within = {"first": queries[0], "last": queries[-1]}
@@ -264,10 +264,10 @@ def leaderboard_of_files(
                 )
                 for run, query, passages, ranks, scores in scored
             )
-            evaluate = make_evaluator([wanted.name], nest_triples(labelled), policy.min_rating)
+            evaluate = make_evaluator([parsed.name], nest_triples(labelled), policy.min_rating)
             for run, ranked in rankings.items():
-                per_query[run] |= evaluate(ranked)[wanted.name]
-            report(done := done + len(queries), len(query_ids))
+                per_query[run] |= evaluate(ranked)[parsed.name]
+            report(done_count := done_count + len(queries), len(query_ids))
     if not with_ungraded:
         query_ids = without_waiting(ungraded, query_ids)
         counted = set(query_ids)
@@ -277,7 +277,7 @@ def leaderboard_of_files(
         }
     systems = order_systems(per_query, query_ids, policy)
     board = Leaderboard(
-        wanted.name, "files", policy, systems, per_query, query_ids, ungraded=ungraded
+        parsed.name, "files", policy, systems, per_query, query_ids, ungraded=ungraded
     )
     return FilesLeaderboard(board, int(rows), int(rows - rated), labels)
 

@@ -92,11 +92,15 @@ def gradable_questions(questions: Sequence[Question], grader: StoredGrader) -> l
     ]
 
 
-def labels_under(base: Basis, known: QueryRatings, questions: Sequence[Question]) -> Ratings:
+def labels_under(
+    base: Basis, known_ratings: QueryRatings, questions: Sequence[Question]
+) -> Ratings:
     """Return the labels of a query's p passages under these questions; MISSING without a label."""
     active = gradable_questions(questions, base.grader)
     return labels_of(
-        known.select_questions(active), weights_of(active, base.policy.weighted), base.policy.rule
+        known_ratings.select_questions(active),
+        weights_of(active, base.policy.weighted),
+        base.policy.rule,
     )
 
 
@@ -154,16 +158,16 @@ def ratings_beside(
     wordings = tuple(
         dict.fromkeys(graded_wording(question, base.grader.spec) for question in saved)
     )
-    known = project.cached(
+    saved_ratings = project.cached(
         ("ratings", *base.rated, base.overridden, query_id, wordings),
         lambda: load_ratings(project, base, query_id, saved),
         cache.LABELS,
     )
-    return _more_ratings(project, base, known, questions)
+    return _more_ratings(project, base, saved_ratings, questions)
 
 
 def _more_ratings(
-    project: Project, base: Basis, known: QueryRatings, questions: Sequence[Question]
+    project: Project, base: Basis, known_ratings: QueryRatings, questions: Sequence[Question]
 ) -> QueryRatings:
     """Return known ratings of a query, extended by the texts of further questions; only new texts
     are read.
@@ -171,15 +175,18 @@ def _more_ratings(
     Args:
         questions: any wordings, saved or not; they may include known wordings.
     """
-    wordings = dict.fromkeys(graded_wording(question, known.spec) for question in questions)
-    texts = [text for text in wordings if text not in known.column]
+    wordings = dict.fromkeys(graded_wording(question, known_ratings.spec) for question in questions)
+    texts = [text for text in wordings if text not in known_ratings.column]
     if not texts:
-        return known
-    column = known.column | {text: len(known.column) + i for i, text in enumerate(texts)}
+        return known_ratings
+    column = known_ratings.column | {
+        text: len(known_ratings.column) + i for i, text in enumerate(texts)
+    }
     ratings = np.concatenate(
-        [known.ratings, _ratings_of_texts(project, base, known.text_keys, texts)], axis=1
+        [known_ratings.ratings, _ratings_of_texts(project, base, known_ratings.text_keys, texts)],
+        axis=1,
     )
-    return replace(known, column=column, ratings=ratings)
+    return replace(known_ratings, column=column, ratings=ratings)
 
 
 def _ratings_of_texts(
@@ -197,15 +204,15 @@ def _ratings_of_texts(
             {"texts": list(texts), "unknown": SEPARATOR},
         )
     )
-    wanted = np.array([keys.get(text, MISSING) for text in texts])
+    key_array = np.array([keys.get(text, MISSING) for text in texts])
     graded = project.table(
         f"SELECT question_text_key, passage_text_key, rating FROM {ratings_of(base)}"
-        f" WHERE question_text_key IN ({', '.join(map(str, wanted))})",
+        f" WHERE question_text_key IN ({', '.join(map(str, key_array))})",
         {"grader": base.grader.key},
     )
     question, passage, rating = map(array_of, graded.columns)
-    order = np.argsort(wanted)
-    column = order[find_positions(wanted[order], question)]
+    order = np.argsort(key_array)
+    column = order[find_positions(key_array[order], question)]
     # Several passages may share a text, so ratings are filled in by text and then copied to the
     # passages.
     unique, row_of = np.unique(text_keys, return_inverse=True)
@@ -220,7 +227,7 @@ def query_scores(
     project: Project,
     base: Basis,
     measure: str,
-    known: QueryRatings,
+    known_ratings: QueryRatings,
     questions: Sequence[Question],
     ratings: Ratings,
 ) -> dict[str, float] | None:
@@ -228,7 +235,7 @@ def query_scores(
 
     Args:
         questions: all questions of the query, active or not, saved or not.
-        ratings: p x r, for the p passages of `known` and the r questions that
+        ratings: p x r, for the p passages of `known_ratings` and the r questions that
             `labels.gradable_questions` returns.
 
     Returns:
@@ -237,7 +244,7 @@ def query_scores(
     Raises:
         InputError: the measure also depends on gold texts or on the coverage of the pool.
     """
-    query_id = known.query_id
+    query_id = known_ratings.query_id
     answered = {
         run: by_query[query_id]
         for run, by_query in ranking_scores(project).items()
@@ -245,20 +252,20 @@ def query_scores(
     }
     active = gradable_questions(questions, base.grader)
     weights = weights_of(active, base.policy.weighted)
-    wanted = parse_measure(measure, base.policy.cutoff)
+    parsed = parse_measure(measure, base.policy.cutoff)
     if answered_by_topic(project, query_id, questions):
         return None
-    if not wanted.by_query_alone:
+    if not parsed.by_query_alone:
         raise InputError(
             "measure-not-predictable",
-            f"Cannot predict the effect of a change on {wanted}.",
+            f"Cannot predict the effect of a change on {parsed}.",
             "Choose EXAM-Cover or a measure of labels, or save the change and see the leaderboard.",
         )
     if not (weights > 0).any():
         return None
-    if wanted.basis == "coverage":
-        cutoff = wanted.depth
-        row_of = {passage_id: row for row, passage_id in enumerate(known.passage_ids)}
+    if parsed.basis == "coverage":
+        cutoff = parsed.depth
+        row_of = {passage_id: row for row, passage_id in enumerate(known_ratings.passage_ids)}
         tops = project.cached(
             ("tops", query_id, cutoff, len(row_of)),
             lambda: {
@@ -272,22 +279,24 @@ def query_scores(
         return {
             run: coverage_of(ratings, weights, top, base.min_rating) for run, top in tops.items()
         }
-    pooled = np.flatnonzero(known.pooled)
-    if wanted.basis == "intents":
-        passages = [known.passage_ids[row] for row in pooled.tolist()]
+    pooled = np.flatnonzero(known_ratings.pooled)
+    if parsed.basis == "intents":
+        passages = [known_ratings.passage_ids[row] for row in pooled.tolist()]
         asked = np.array([q.weight > 0 for q in active], bool)
         answers = answers_of(passages, ratings[pooled][:, asked], base.min_rating)
         if answers is None:
             return None
-        evaluate = make_intent_evaluator(wanted, {query_id: answers})
-        ranked = [trec_order(scores, wanted.depth) for scores in answered.values()]
+        evaluate = make_intent_evaluator(parsed, {query_id: answers})
+        ranked = [trec_order(scores, parsed.depth) for scores in answered.values()]
         return dict(zip(answered, evaluate.score_tops(query_id, ranked), strict=True))
     values = labels_of(ratings, weights, base.policy.rule)
-    labels = {known.passage_ids[row]: int(values[row]) for row in pooled if values[row] != MISSING}
+    labels = {
+        known_ratings.passage_ids[row]: int(values[row]) for row in pooled if values[row] != MISSING
+    }
     if not labels:
         return None
     runs = {run: {query_id: scores} for run, scores in answered.items()}
-    by_run = score_runs(runs, [wanted.name], {query_id: labels}, base.min_rating)[wanted.name]
+    by_run = score_runs(runs, [parsed.name], {query_id: labels}, base.min_rating)[parsed.name]
     return {run: scores[query_id] for run, scores in by_run.items() if query_id in scores}
 
 
@@ -330,11 +339,11 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
         InputError: the name is not EXAM-Cover, or the settings are invalid.
     """
     policy = Policy(**settings)
-    wanted = parse_measure(name, policy.cutoff)
-    if wanted.basis != "coverage":
+    parsed = parse_measure(name, policy.cutoff)
+    if parsed.basis != "coverage":
         raise InputError(
             "not-a-coverage-measure",
-            f"{wanted} is not a measure of coverage.",
+            f"{parsed} is not a measure of coverage.",
             "Use EXAM-Cover@20. For a measure of labels, use the labels of the project as qrels.",
         )
     usual = {
@@ -362,7 +371,7 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
         def aggregator(self) -> _MeanOfKnown:
             return _MeanOfKnown()  # type: ignore[no-untyped-call]
 
-    return _Coverage(**{**settings, "cutoff": wanted.depth})  # type: ignore[no-untyped-call]
+    return _Coverage(**{**settings, "cutoff": parsed.depth})  # type: ignore[no-untyped-call]
 
 
 def _yield_coverage(
@@ -377,19 +386,19 @@ def _yield_coverage(
     waiting = []
     # The run may skip a query that runs answer by topic.
     for query in dict.fromkeys([*without_answered_by_topic(project, judged), *ranked]):
-        known = graded.get(query)
-        if known is None or not (known.weights > 0).any():
+        of_query = graded.get(query)
+        if of_query is None or not (of_query.weights > 0).any():
             continue
         if query not in ranked:
             if base.policy.skipped == "zero":
                 yield query, 0.0
             continue
         top = trec_order(ranked[query], base.policy.cutoff)
-        rows = [known.rows[passage] for passage in top if passage in known.rows]
-        if len(rows) < len(top) or known.ungraded[rows][:, known.weights != 0].any():
+        rows = [of_query.rows[passage] for passage in top if passage in of_query.rows]
+        if len(rows) < len(top) or of_query.ungraded[rows][:, of_query.weights != 0].any():
             waiting.append(query)
         else:
-            yield query, coverage_of(known.ratings, known.weights, rows, base.min_rating)
+            yield query, coverage_of(of_query.ratings, of_query.weights, rows, base.min_rating)
     if waiting:
         warnings.warn(
             f"Queries with ungraded pairs are left out ({len(waiting):,}): {first_few(waiting)}."
@@ -399,7 +408,9 @@ def _yield_coverage(
 
 
 def _grades_by_query(project: Project, base: Basis) -> dict[str, _Graded]:
-    asked = {question.question_id: question for question in list_questions(project, base.version)}
+    questions_by_id = {
+        question.question_id: question for question in list_questions(project, base.version)
+    }
     grades = {}
     for query, part in grades_table(project, base).groupby("query_id"):
         ratings, states = (
@@ -412,7 +423,7 @@ def _grades_by_query(project: Project, base: Basis) -> dict[str, _Graded]:
             (states == "ungraded").to_numpy(),
             # The question of a direct grader is the query itself.
             weights_of(
-                [asked.get(name) or Question(name, name, "") for name in ratings.columns],
+                [questions_by_id.get(name) or Question(name, name, "") for name in ratings.columns],
                 base.policy.weighted,
             ),
         )

@@ -126,12 +126,12 @@ def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     best = _err_of_ranks(range(1, cutoff + 1))
 
     def score_ranking(answering: Sequence[set[str]], top: Sequence[str]) -> float:
-        known = [relevant for relevant in answering if relevant]
+        answerable = [relevant for relevant in answering if relevant]
         total = math.fsum(
             _err_of_ranks(r for r, passage in enumerate(top, 1) if passage in relevant)
-            for relevant in known
+            for relevant in answerable
         )
-        return total / (best * len(known)) if known else 0.0
+        return total / (best * len(answerable)) if answerable else 0.0
 
     return _make_evaluator(intents, cutoff, _one_by_one(score_ranking))
 

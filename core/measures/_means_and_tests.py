@@ -300,13 +300,13 @@ def separable_differences(differences: Array) -> Array:
     from scipy.special import stdtrit
 
     p = t_test(differences)
-    known = ~np.isnan(p)
-    significant = sum(value < ALPHA for value in adjust_holm(p[known].tolist()))
-    level = ALPHA / max(1, int(known.sum()) - significant)
+    has_p = ~np.isnan(p)
+    significant = sum(value < ALPHA for value in adjust_holm(p[has_p].tolist()))
+    level = ALPHA / max(1, int(has_p.sum()) - significant)
     n = (~np.isnan(differences)).sum(axis=0)
     separable = np.full(len(p), np.nan)
-    spread = np.nanstd(differences[:, known], axis=0, ddof=1)
-    separable[known] = stdtrit(n[known] - 1, 1 - level / 2) * spread / np.sqrt(n[known])
+    spread = np.nanstd(differences[:, has_p], axis=0, ddof=1)
+    separable[has_p] = stdtrit(n[has_p] - 1, 1 - level / 2) * spread / np.sqrt(n[has_p])
     return separable
 
 
@@ -440,11 +440,13 @@ def sealed_test(
         masks = np.argsort(dice.random((draws, len(flags))), axis=1) < flags.sum()
         masks = np.vstack([flags, masks]).T * weight[:, None]
         rest = weight[:, None] - masks
-        known = own.astype(float)
-        inside, outside = (known @ part / part.sum(axis=0) for part in (masks, rest))
+        in_own = own.astype(float)
+        inside, outside = (in_own @ part / part.sum(axis=0) for part in (masks, rest))
         surplus = outside - inside
         # Sorting takes a tenth of the time of numpy's median.
-        middle = np.sort(surplus, axis=0)[(len(known) - 1) // 2 : len(known) // 2 + 1].mean(axis=0)
+        middle = np.sort(surplus, axis=0)[(len(in_own) - 1) // 2 : len(in_own) // 2 + 1].mean(
+            axis=0
+        )
         total = total + surplus - middle
         parts.append((outside[:, 0], inside[:, 0]))
     means = np.asarray(total) / len(answered)

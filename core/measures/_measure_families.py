@@ -473,10 +473,10 @@ def make_evaluator(
             f"Min rating {min_rating} would make every passage relevant.",
             "Use 1 or more.",
         )
-    known = [parse_measure(name) for name in measures]
+    parsed = [parse_measure(name) for name in measures]
     judged: dict[str, int] = {}
     computed: dict[str, tuple[list[Any], Callable[..., float] | None]] = {}
-    for measure in known:
+    for measure in parsed:
         if measure.family.name == "Judged" and measure.cutoff is not None:
             judged[measure.name] = measure.cutoff
         else:
@@ -499,16 +499,16 @@ def make_evaluator(
             numbers = part.evaluator.evaluate(answered)
             for name, (measure, _) in part.measure_map.items():
                 by_measure[measure] = {query: scores[name] for query, scores in numbers.items()}
-        found = _judged_shares(judged, qrels, answered)
+        judged_share = _judged_shares(judged, qrels, answered)
         for name, (parts, combine) in computed.items():
             first, *others = (by_measure[part] for part in parts)
-            found[name] = first
+            judged_share[name] = first
             if combine is not None:
-                found[name] = {
+                judged_share[name] = {
                     query: combine(score, *(other[query] for other in others))
                     for query, score in first.items()
                 }
-        return {measure.name: found[measure.name] for measure in known}
+        return {measure.name: judged_share[measure.name] for measure in parsed}
 
     return evaluate_run
 

@@ -91,28 +91,30 @@ def agreement(
         if held_out and confirmed and confirmed.held_out
         else review.side_agreement(project, *both)
     )
-    shown = comparison.merged if merged else comparison
+    compared = comparison.merged if merged else comparison
     if latex:
-        return Output().text(review.table_latex(shown))
+        return Output().text(review.table_latex(compared))
     if as_csv:
-        return Output().text(review.table_csv(shown))
+        return Output().text(review.table_csv(compared))
     further = {} if confirmed is None else {"tuned": confirmed.tuned, "held_out": held_out}
-    output = Output(shown.as_dict() | further).line(
-        f"{shown.left} (rows) against {shown.right} (columns)"
+    output = Output(compared.as_dict() | further).line(
+        f"{compared.left} (rows) against {compared.right} (columns)"
     )
-    output.table((shown.left.noun, *shown.table.column_names, "total", "kappa"), shown.rows)
+    output.table(
+        (compared.left.noun, *compared.table.column_names, "total", "kappa"), compared.rows
+    )
     for name, whole in (
-        ("Cohen's kappa", shown.kappa),
-        ("with quadratic weights", shown.weighted_kappa),
-        ("Krippendorff's alpha, ordinal", shown.alpha),
+        ("Cohen's kappa", compared.kappa),
+        ("with quadratic weights", compared.weighted_kappa),
+        ("Krippendorff's alpha, ordinal", compared.alpha),
     ):
         output.line(
             f"{name}: "
             + (f"undefined ({whole.undefined})" if whole.value is None else f"{whole.value:.4f}")
         )
     return output.note(
-        f"Pairs with both: {shown.n:,}. Only {shown.left.noun}s: {shown.left_only:,}."
-        f" Only {shown.right}: {shown.right_only:,}."
+        f"Pairs with both: {compared.n:,}. Only {compared.left.noun}s: {compared.left_only:,}."
+        f" Only {compared.right}: {compared.right_only:,}."
         + (f" {confirmed}" if confirmed and not held_out else "")
     )
 
@@ -290,20 +292,20 @@ def reopen(
     """Reopen a resolved disagreement."""
     left, right = both
     names = [review.side_name(project, side) for side in (left, right)]
-    done = [
+    settled = [
         one
         for one in review.settled_cases(project, names[0], names[1]).values()
         if one.case.place[:2] == (query_id, passage_id)
         and question_id in (None, one.case.question_id, one.touched)
     ]
-    if not done:
+    if not settled:
         raise InputError(
             "not-settled",
             f"No resolved disagreement on {passage_id} for {query_id}.",
             "See exam disagreements history.",
         )
     withdrawn = review.settling.reopen_case(
-        project, done[0].case, reason, author, withdraw_override
+        project, settled[0].case, reason, author, withdraw_override
     )
     return "Reopened." + (" The override was withdrawn." if withdrawn else "")
 

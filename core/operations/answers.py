@@ -75,7 +75,7 @@ def _model_options(
     dtype: Dtype = None,
     api: Api = None,
 ) -> dict[str, str]:
-    given = {
+    options = {
         "model": model,
         "back_end": back_end,
         "base_url": base_url,
@@ -84,7 +84,7 @@ def _model_options(
         "dtype": dtype,
         "api": api,
     }
-    return {name: value for name, value in given.items() if value}
+    return {name: value for name, value in options.items() if value}
 
 
 ModelOptions = Annotated[dict[str, str], GatheredOptions(_model_options)]
@@ -290,7 +290,7 @@ def generate(
 ) -> Output:
     """Generate missing answers to queries from passages. Interrupted jobs resume."""
     from_runs, from_gold = "runs" in sides or not sides, "gold" in sides or not sides
-    wanted = answers.WantedAnswers(
+    request = answers.WantedAnswers(
         (runs or None) if from_runs else (),
         tuple(dict.fromkeys(ks)) or answers.KS,
         from_gold,
@@ -311,8 +311,8 @@ def generate(
             cast(PassageOrder, order.replace("-", " ")),
         )
         ready = _choose_generator(project, generator, plan)
-        planned = answers.plan_answers(project, ready, wanted, caps)
-        shown = {
+        planned = answers.plan_answers(project, ready, request, caps)
+        plan_counts = {
             "needed": planned.needed,
             "known": planned.known,
             "shared": planned.shared,
@@ -321,10 +321,12 @@ def generate(
             "generator": ready.model.name,
         }
         if dry_run:
-            return describe_price("answers", answers.answers_price(project, ready, planned), shown)
+            return describe_price(
+                "answers", answers.answers_price(project, ready, planned), plan_counts
+            )
         control = graders.Control(report=call_note_printer())
         final = answers.generate_answers(
-            project, ready, wanted, current_author(), caps, progress_watcher("answers"), control
+            project, ready, request, current_author(), caps, progress_watcher("answers"), control
         )
     if planned.skipped or planned.without_text:
         print_message(
@@ -374,15 +376,15 @@ def import_(
 
     The format is JSONL with query_id, run (or gold), k, draw and answer.
     """
-    done = exchange.import_files(
+    imported = exchange.import_files(
         project,
         "answers",
         [formats.Source.from_path(file) for file in files],
         current_author(),
         exchange.Options(source=name),
     )
-    return Output(asdict(done)).note(
-        ", ".join(f"{count:,} {what}" for what, count in done.counts.items()) + "."
+    return Output(asdict(imported)).note(
+        ", ".join(f"{count:,} {what}" for what, count in imported.counts.items()) + "."
     )
 
 
@@ -506,15 +508,15 @@ def _grade_responses(
         grading.make_control(project, grader, request, lambda line: print_message(f"exam: {line}")),
     )
     check_ended(final, "grades")
-    done: dict[str, Any] = {
+    result: dict[str, Any] = {
         "system": system,
         "grader": grader.spec.name,
         "graded": final.graded,
         "failed": final.failed,
     } | counts
-    output = Output(done).note(
-        f"{done['system']}: {how_many(done['responses'], 'responses')},"
-        f" {how_many(done['graded'], 'pairs')} graded by {done['grader']}, {done['failed']:,}"
+    output = Output(result).note(
+        f"{result['system']}: {how_many(result['responses'], 'responses')},"
+        f" {how_many(result['graded'], 'pairs')} graded by {result['grader']}, {result['failed']:,}"
         " failed. Next: exam leaderboard --measure EXAM-Cover@20"
     )
     return output.failing(find_total_failure(final, "grades"))
@@ -547,14 +549,14 @@ def rag(
     """
     name = run or retriever
     author = current_author()
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         key: chosen.parameters[key]
         for key in ("model", "back_end", "base_url", "dtype", "api")
         if key in chosen.parameters
     }
     if chosen.kind == "embedding":
         chosen.parameters = {
-            key: value for key, value in chosen.parameters.items() if key not in given
+            key: value for key, value in chosen.parameters.items() if key not in options
         }
     if name not in records.run_names(project):
         print_message(
@@ -562,16 +564,16 @@ def rag(
                 name, answers.make_run(project, name, retriever, author, depth, print_message)
             )
         )
-    plan = answers.GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)
+    plan = answers.GeneratorPlan(options, None, n_tokens=n_tokens, max_tokens=max_tokens)
     if rule is not None:
         plan = answers.GeneratorPlan(rule=rule)
     ready = _choose_generator(project, None, plan)
     queries = tuple(query.query_id for query in answers.asked_queries(project))
-    wanted = answers.WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
+    request = answers.WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
     final = answers.generate_answers(
         project,
         ready,
-        wanted,
+        request,
         author,
         jobs.JobScope(patience=patience),
         progress_watcher("answers"),
@@ -1045,12 +1047,12 @@ def _people_checks(project: Project, human: str | None) -> list[answers.PeopleVe
         return answers.people_verdicts(project, human)
     file = sent_file(human)
     if file is None:
-        known = [name for name, _ in answers.verdict_sources(project)]
+        source_names = [name for name, _ in answers.verdict_sources(project)]
         raise unknown_name(
             "unknown-source",
             "source or file",
             human,
-            known,
+            source_names,
             "To add results: exam import answer-verdicts FILE.",
         )
     report = Report()

@@ -360,7 +360,7 @@ def design(
 ) -> Output:
     """Plan the audit NAME of the grader's leaderboard. No passages are drawn yet."""
     goal = audit.Goal(aim, first, second, half_width, budget)
-    made = audit.design_audit(
+    planned = audit.design_audit(
         project,
         name,
         measure,
@@ -376,13 +376,13 @@ def design(
         seed=seed,
         author=author,
     )
-    texts = audit.count_texts(project, made)
+    texts = audit.count_texts(project, planned)
     output = Output(
-        {"audit": made.as_dict(), "passages": texts.passages, "without_text": texts.without_text}
+        {"audit": planned.as_dict(), "passages": texts.passages, "without_text": texts.without_text}
     ).note(
-        f"Planned '{made.name}': {goal.description}, by {made.measure_title}."
-        f" {how_many(len(made.runs), 'systems')}, {how_many(len(made.queries), 'queries')},"
-        f" {how_many(texts.passages, 'passages')}, seed {made.seed}."
+        f"Planned '{planned.name}': {goal.description}, by {planned.measure_title}."
+        f" {how_many(len(planned.runs), 'systems')}, {how_many(len(planned.queries), 'queries')},"
+        f" {how_many(texts.passages, 'passages')}, seed {planned.seed}."
     )
     lacking = (
         f"warning: no text for {how_many(texts.without_text, 'passages')}. Import it: exam"
@@ -390,7 +390,7 @@ def design(
     )
     return output.note(
         lacking if texts.without_text else None,
-        f"Next: exam audit draw {made.option}",
+        f"Next: exam audit draw {planned.option}",
     )
 
 

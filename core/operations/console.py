@@ -88,15 +88,15 @@ class ServedRequest:
         """
         if not written and name in self.files:
             return self.files[name]
-        known, kind = (self.outputs, "written") if written else (self.absent, "absent")
-        if name not in known:
-            folder = self.folder / f"{kind}-{len(known)}"
+        places, kind = (self.outputs, "written") if written else (self.absent, "absent")
+        if name not in places:
+            folder = self.folder / f"{kind}-{len(places)}"
             folder.mkdir()
             # The ending shows the kind of file. Systems limit the length of names, and the engine
             # limits characters.
             plain = re.sub(r"[^\w. -]", "-", Path(name).name)[-LONGEST_NAME:]
-            known[name] = folder / (plain if plain not in ("", "..") else "file")
-        return known[name]
+            places[name] = folder / (plain if plain not in ("", "..") else "file")
+        return places[name]
 
 
 _guest: ContextVar[ServedRequest | None] = ContextVar("guest", default=None)
@@ -374,11 +374,11 @@ def print_failure(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         print_message("exam: stopped.")
         return 1
-    known = as_workbench_error(error)
-    if known is None:
+    workbench_error = as_workbench_error(error)
+    if workbench_error is None:
         raise error
-    print_message(f"exam: {known}")
-    return 2 if isinstance(known, InputError) else 1
+    print_message(f"exam: {workbench_error}")
+    return 2 if isinstance(workbench_error, InputError) else 1
 
 
 def is_terminal() -> bool:

@@ -44,13 +44,13 @@ def _model_options(
         Option(help="Environment variable with the endpoint's API key (default: by the address)."),
     ] = None,
 ) -> dict[str, str]:
-    given = {
+    options = {
         "model": model,
         "back_end": back_end,
         "base_url": base_url,
         "key_variable": key_variable,
     }
-    return {name: value for name, value in given.items() if value}
+    return {name: value for name, value in options.items() if value}
 
 
 ModelOptions = Annotated[dict[str, str], GatheredOptions(_model_options)]
@@ -213,16 +213,16 @@ def accept(
 ) -> Output:
     """Accept proposals into your unsaved changes. Save them with --note or exam bank save."""
     author = current_author()
-    made = bank.accept_proposals(project, keys, author)
+    accepted = bank.accept_proposals(project, keys, author)
     version = bank.save_drafts(project, author, note) if note is not None else None
     next_step = (
         "To save: exam bank save --note NOTE"
         if version is None
         else f"Saved bank version {version}."
     )
-    return Output({"questions": [asdict(question) for question in made], "version": version}).note(
-        f"Accepted {how_many(len(made), 'questions')}. {next_step}"
-    )
+    return Output(
+        {"questions": [asdict(question) for question in accepted], "version": version}
+    ).note(f"Accepted {how_many(len(accepted), 'questions')}. {next_step}")
 
 
 @operation("proposals reject", act="edit questions")
@@ -385,7 +385,7 @@ def _filter_options(
         Option(help="Flag items at or above this cosine to another item as near-duplicates."),
     ] = None,
 ) -> Callable[..., exams.Thresholds]:
-    given = only_given(
+    options = only_given(
         extra_gram=extra_gram,
         extra_embedding=extra_embedding,
         intra_jaccard=intra_jaccard,
@@ -399,7 +399,7 @@ def _filter_options(
         values: Sequence[Any], recorded: exams.Thresholds | None = None
     ) -> exams.Thresholds:
         usual = exams.usual_thresholds(values, exams.SHARE if share is None else share)
-        return replace(recorded if recorded is not None and share is None else usual, **given)
+        return replace(recorded if recorded is not None and share is None else usual, **options)
 
     return choose_thresholds
 
@@ -603,11 +603,11 @@ def generate_exam_items(
 
     Interrupted jobs resume with the same command. Passages already asked about are skipped.
     """
-    wanted = exams.ItemRequest(query_id, domain, prompt, run, limit, seed, topic, again)
+    request = exams.ItemRequest(query_id, domain, prompt, run, limit, seed, topic, again)
     with may_use_key(settings):
         drafter = grading.make_drafter(settings)
         if dry_run:
-            tag = exams.generation_price(project, drafter, wanted)
+            tag = exams.generation_price(project, drafter, request)
             return Output(asdict(tag)).note(
                 f"Planned: {how_many(tag.pairs, 'passages')}{price_words(tag)}."
             )
@@ -616,7 +616,7 @@ def generate_exam_items(
             project,
             drafter,
             current_author(),
-            wanted,
+            request,
             begin_drafting(project, drafter, caps),
             progress_watcher("passages"),
         )
@@ -695,12 +695,12 @@ def accept_items(
     """
     author = current_author()
     if passing:
-        made = exams.accept_passing(
+        accepted = exams.accept_passing(
             project, *checked_items(project, query_id, "all", thresholds), author
         )
     else:
-        made = bank.accept_proposals(project, keys, author)
-    return _save_items(project, [q.question_id for q in made], "accepted", note)
+        accepted = bank.accept_proposals(project, keys, author)
+    return _save_items(project, [q.question_id for q in accepted], "accepted", note)
 
 
 @operation("items retire", act="save the bank")
@@ -729,7 +729,7 @@ def import_(
     ] = False,
 ) -> Output:
     """Import an exam.json: items, sources and retrieved contexts. Same as exam import exam."""
-    done = exchange.import_files(
+    imported = exchange.import_files(
         project,
         "exam",
         [formats.Source.from_path(file)],
@@ -738,9 +738,9 @@ def import_(
         preview,
     )
     return (
-        Output({"counts": done.counts, "notes": [str(note) for note in done.notes]})
-        .note(*(f"note: {one}" for one in done.notes))
-        .line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+        Output({"counts": imported.counts, "notes": [str(note) for note in imported.notes]})
+        .note(*(f"note: {one}" for one in imported.notes))
+        .line(", ".join(f"{name}: {count:,}" for name, count in imported.counts.items()))
     )
 
 

@@ -109,7 +109,7 @@ def add(
     ] = (),
 ) -> Output:
     """Add an examinee. An existing examinee stays unchanged."""
-    given = only_given(
+    options = only_given(
         model=model,
         back_end=back_end,
         base_url=base_url,
@@ -119,9 +119,11 @@ def add(
         normalise=normalise,
     )
     levels = dict(map(_parse_component, factors))
-    with may_use_key(given):
+    with may_use_key(options):
         student = exams.add_student(
-            project, exams.Plan(by, given, retrieval, k, icl, seed, name, levels), current_author()
+            project,
+            exams.Plan(by, options, retrieval, k, icl, seed, name, levels),
+            current_author(),
         )
     return Output(asdict(student)).note(f"Examinee: {student.name}")
 

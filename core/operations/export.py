@@ -348,7 +348,7 @@ def export(
         if manifest is None
         else exchange.read_manifest(formats.read_small(manifest), str(manifest))
     )
-    asked = ExportRequest(
+    request = ExportRequest(
         output,
         source,
         binary,
@@ -363,12 +363,12 @@ def export(
     if what in ("graded", "project"):
         warn_of_terms(project)
     if what in FOLDERS:
-        _export_folder(project, what, asked)
+        _export_folder(project, what, request)
         return f"Wrote {output}."
-    content = _CONTENTS[what](project, asked)
+    content = _CONTENTS[what](project, request)
     if what in _DELIVERED:
         if what != "leaderboard" or form is None:
-            asked.deliver(content)
+            request.deliver(content)
         _record_export(project, what, output)
     if output == "-":
         write_bytes(content)
@@ -461,11 +461,11 @@ def figure(
     from ..charts import for_print, render_chart
     from .project_report import FigureRequest, draw_figure
 
-    wanted = FigureRequest(
+    request = FigureRequest(
         measures or FigureRequest.measures, source, policy, against, runs, exam, by, audit
     )
     deliver_files(
-        {output: render_chart(for_print(draw_figure(project, name, wanted), width), ending)}
+        {output: render_chart(for_print(draw_figure(project, name, request), width), ending)}
     )
     _record_export(project, f"figure {name}", output)
     return f"Wrote {output}."

@@ -193,15 +193,15 @@ def import_(
     with opening() as project:
         try:
             if data_set is not None:
-                done = exchange.import_data_set(
+                imported = exchange.import_data_set(
                     project, data_set, author, how, all_passages, preview
                 )
             elif kind == "beir":
-                done = exchange.import_beir(
+                imported = exchange.import_beir(
                     project, files[0], author, how, split or BEIR_SPLIT, all_passages, preview
                 )
             else:
-                done = exchange.import_files(
+                imported = exchange.import_files(
                     project,
                     kind,
                     [formats.Source.from_path(file) for file in files],
@@ -211,23 +211,26 @@ def import_(
                 )
         except FileError as error:
             return Output().note(*map(str, error.problems[1:20])).failing(error)
-    notes = [str(note) for note in done.notes]
-    replaced = [{**vars(record), "what": str(record)} for record in done.replaced]
+    notes = [str(note) for note in imported.notes]
+    replaced = [{**vars(record), "what": str(record)} for record in imported.replaced]
     return (
         Output(
             {
                 "kind": kind,
-                "files": done.files,
-                "counts": done.counts,
+                "files": imported.files,
+                "counts": imported.counts,
                 "notes": notes,
                 "replaced": replaced,
             }
         )
         .note(*(f"note: {note}" for note in notes))
         .note(
-            *(f"{'would replace' if preview else 'replaced'}: {record}" for record in done.replaced)
+            *(
+                f"{'would replace' if preview else 'replaced'}: {record}"
+                for record in imported.replaced
+            )
         )
-        .line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+        .line(", ".join(f"{name}: {count:,}" for name, count in imported.counts.items()))
     )
 
 
@@ -360,19 +363,24 @@ def backup(
         )
     with opening() as project:
         if every is not None:
-            wanted = Schedule(every) if keep is None else Schedule(every, keep)
-            set_backup_schedule(project, wanted, author)
-            if not wanted.hours:
+            schedule = Schedule(every) if keep is None else Schedule(every, keep)
+            set_backup_schedule(project, schedule, author)
+            if not schedule.hours:
                 return "Scheduled backups are off."
             return (
-                f"A backup is made every {wanted.hours} h while the app runs. Backups"
-                f" kept: {wanted.keep}."
+                f"A backup is made every {schedule.hours} h while the app runs. Backups"
+                f" kept: {schedule.keep}."
             )
-        made = make_backup(project, output, keep)
+        new_backup = make_backup(project, output, keep)
     restoring = (
-        f"exam restore {shlex.quote(str(made.path))} --project {shlex.quote(str(opening.file))}"
+        f"exam restore {shlex.quote(str(new_backup.path))}"
+        f" --project {shlex.quote(str(opening.file))}"
     )
-    return Output(_backup_record(made)).line(str(made.path)).note(f"To restore it: {restoring}")
+    return (
+        Output(_backup_record(new_backup))
+        .line(str(new_backup.path))
+        .note(f"To restore it: {restoring}")
+    )
 
 
 def _backup_record(made: Backup) -> dict[str, object]:
@@ -389,11 +397,11 @@ def restore(
     """Restore a project from BACKUP. The current file is kept next to it, with the date in its
     name.
     """
-    done = restore_file(backup_path, opening.path, author)
-    output = TextOutput().note(f"Restored {done.path} from {backup_path.name}.")
-    if done.kept is not None:
+    restored = restore_file(backup_path, opening.path, author)
+    output = TextOutput().note(f"Restored {restored.path} from {backup_path.name}.")
+    if restored.kept is not None:
         output.note(
-            f"The previous file is {done.kept.name}, in the same folder. Delete it when you no"
+            f"The previous file is {restored.kept.name}, in the same folder. Delete it when you no"
             " longer need it."
         )
     return output

@@ -225,7 +225,7 @@ def grade(
                 return Output({"grader": grader.spec.name, "state": job.progress.state})
             final = _follow_job(job, host)
         of_citations = grader.spec.rates_citations
-        shown = grader.spec if of_citations else bank.find_grader(project, None).spec
+        default_spec = grader.spec if of_citations else bank.find_grader(project, None).spec
         name = bank.find_grader(project, grader.spec.fingerprint).spec.name
     check_ended(final, "grades")
     result = {
@@ -236,10 +236,10 @@ def grade(
         "seconds": round(final.seconds, 2),
         **asdict(final.usage),
         "grader": name,
-        "boards_show": None if of_citations else shown.name,
+        "boards_show": None if of_citations else default_spec.name,
     }
     use = (
-        f"The default grader of leaderboards and labels is '{shown.name}'. To use this"
+        f"The default grader of leaderboards and labels is '{default_spec.name}'. To use this"
         " grader, add: --grader"
     )
     output = Output(result).note(
@@ -250,7 +250,9 @@ def grade(
         else None,
         final.message,
         "To see the scores: exam support show" if of_citations else None,
-        None if shown.fingerprint in grader.spec.fingerprints else f"{use} {shlex.quote(name)}",
+        None
+        if default_spec.fingerprint in grader.spec.fingerprints
+        else f"{use} {shlex.quote(name)}",
     )
     return output.failing(find_total_failure(final, "grades"))
 
@@ -296,32 +298,33 @@ def ingest(
     with opening() as project:
         grader = chosen.make(project)
         if any(graded):
-            taken = grading.import_grade_files(project, grader, files, current_author())
+            imported = grading.import_grade_files(project, grader, files, current_author())
         else:
-            taken = grading.import_answer_files(
+            imported = grading.import_answer_files(
                 project,
                 grader,
                 list(map(formats.Source.from_path, map(str, files))),
                 current_author(),
             )
-        if taken.graded or taken.failed:
+        if imported.graded or imported.failed:
             bank.remember_settings(
                 project, grader, chosen.kind, chosen.parameters, current_author()
             )
     further = {
-        "Default ratings, because the model gave no number": taken.defaulted,
-        "Failed again": taken.failed_again,
-        "Unanswered calls, to write again with exam plan -o FILE": taken.unanswered,
+        "Default ratings, because the model gave no number": imported.defaulted,
+        "Failed again": imported.failed_again,
+        "Unanswered calls, to write again with exam plan -o FILE": imported.unanswered,
         (
             "Pairs that need a follow-up call, to write with exam plan -o FILE --after ANSWERS"
-        ): taken.unfinished,
-        "Ignored answers, because the grader settings differ from the plan": taken.unmatched,
+        ): imported.unfinished,
+        "Ignored answers, because the grader settings differ from the plan": imported.unmatched,
     }
-    return Output(asdict(taken)).note(
-        f"Graded {how_many(taken.graded, 'pairs')}, {taken.failed:,} failed, {taken.known:,} were"
+    return Output(asdict(imported)).note(
+        f"Graded {how_many(imported.graded, 'pairs')}, {imported.failed:,} failed,"
+        f" {imported.known:,} were"
         " already graded.",
         *(f"{what}: {number:,}." for what, number in further.items() if number),
-        taken.remarks,
+        imported.remarks,
     )
 
 
@@ -348,20 +351,20 @@ def grade_plan(
     ] = None,
 ) -> Output:
     """Grade a plan on a Ray cluster, without a project. Import the grades with exam ingest."""
-    done = graders.grade_plan(
+    outcome = graders.grade_plan(
         plan, output, address, workers, gpus, lambda line: print_message(f"exam: {line}")
     )
-    missing = done.rows - done.done
+    missing = outcome.rows - outcome.done
     failure = GradingError(
         "rows-without-grade",
         f"Ungraded: {how_many(missing, 'rows')}, because their workers failed.",
         "Check the logs of Ray, and run the command again.",
     )
     summary = (
-        f"{output}: {done.done:,} of {how_many(done.rows, 'rows')} graded,"
-        f" {done.done - done.before:,} new."
+        f"{output}: {outcome.done:,} of {how_many(outcome.rows, 'rows')} graded,"
+        f" {outcome.done - outcome.before:,} new."
     )
-    return Output(asdict(done)).note(summary).failing(failure if missing else None)
+    return Output(asdict(outcome)).note(summary).failing(failure if missing else None)
 
 
 def _print_skipped(project: Project, spec: GraderSpec, version: int, scope: grading.Scope) -> None:
@@ -527,11 +530,11 @@ def list_jobs(
 ) -> Output:
     """List the jobs of a kind with their progress and result, newest first."""
     recorded = jobs.find_jobs(project, cast(records.JobKind, kind))[:limit]
-    subject, planned, done = (
+    subject, planned, done_noun = (
         ("grader", "pairs", "graded") if kind == "grading" else ("name", "planned", "done")
     )
     return Output({"jobs": [_job_record(job) for job in recorded]}).table(
-        ("job", "started", subject, "state", planned, done, "failed", "by", "message"),
+        ("job", "started", subject, "state", planned, done_noun, "failed", "by", "message"),
         [
             (
                 str(job.key),

@@ -117,13 +117,13 @@ def test(
     manipulate this grader.
     """
     grader = chosen.make(project)
-    asked, passage = grading.pair_to_try(project, grader.spec, question_id, passage_id)
+    question, passage = grading.pair_to_try(project, grader.spec, question_id, passage_id)
     control = jobs.trial_control(project, grader)
     if injections:
         return _injections_output(
-            grader.spec.name, graders.try_injections(grader, asked, control=control)
+            grader.spec.name, graders.try_injections(grader, question, control=control)
         )
-    trial = graders.try_pair(grader, asked, passage, control)
+    trial = graders.try_pair(grader, question, passage, control)
     output = Output({"grade": asdict(trial.grade), "exchanges": _exchange_records(trial)})
     for exchange in _exchange_records(trial):
         output.line(f"--- prompt\n{exchange['asked']}\n--- answer\n{exchange['answered']}")
@@ -280,12 +280,12 @@ def drift(
 ) -> Output:
     """Show if the models behind watched graders changed, by the pairs that were asked again."""
     drifts = [
-        one
+        state
         for grader in bank.stored_graders(project)
-        if (one := bank.grader_drift(project, grader.spec))
+        if (state := bank.grader_drift(project, grader.spec))
     ]
-    return Output({"graders": [asdict(one) for one in drifts]}).note(
-        *(_describe_drift(one) for one in drifts)
+    return Output({"graders": [asdict(state) for state in drifts]}).note(
+        *map(_describe_drift, drifts)
     )
 
 

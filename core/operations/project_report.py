@@ -79,11 +79,11 @@ def draw_figure(project: Project, name: str, wanted: FigureRequest) -> charts.Ch
 
 def _find_boards(project: Project, wanted: FigureRequest) -> dict[str, labels.Leaderboard]:
     """Return the leaderboards of the wanted measures by title."""
-    made = [
+    boards = [
         labels.leaderboard(project, measure, wanted.source, wanted.policy)
         for measure in wanted.measures
     ]
-    return {_board_title(board): board for board in made}
+    return {_board_title(board): board for board in boards}
 
 
 def _board_title(board: labels.Leaderboard) -> str:

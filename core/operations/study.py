@@ -414,7 +414,7 @@ def meta(
         min_judgment=labels.Policy.min_judgment if min_judgment is None else min_judgment,
         skipped=skipped,
     )
-    shown = coefficients or META_COEFFICIENTS
+    coefficients_shown = coefficients or META_COEFFICIENTS
     rows = study.choose_rows(
         project, names, min_ratings or META_MIN_RATINGS, rules, versions or (None,), policy
     )
@@ -432,22 +432,26 @@ def meta(
         queries=queries,
     )
     if latex:
-        return Output().text(study.meta_latex(result, shown))
+        return Output().text(study.meta_latex(result, coefficients_shown))
     if tsv:
-        return Output().text(study.meta_tsv(result, shown))
+        return Output().text(study.meta_tsv(result, coefficients_shown))
     output = Output(result.as_dict()).table(
         (
             "row",
             "min rating",
             "queries",
-            *(f"{c.title} {study.TITLES[name]}" for c in result.columns for name in shown),
+            *(
+                f"{c.title} {study.TITLES[name]}"
+                for c in result.columns
+                for name in coefficients_shown
+            ),
         ),
         [
             (
                 row.name,
                 row.min_rating,
                 row.queries,
-                *(_cell_text(cell, name) for cell in row.cells for name in shown),
+                *(_cell_text(cell, name) for cell in row.cells for name in coefficients_shown),
             )
             for row in result.rows
         ],

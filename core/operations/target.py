@@ -65,12 +65,12 @@ def _freeze_target(
 def _describe_frozen(frozen: answers.SnapshotResult) -> Iterator[str]:
     for query_id, reason in list(frozen.failed.items())[:10]:
         yield f"exam: {query_id} failed: {reason}"
-    kept = " and ".join(filter(None, (frozen.run, frozen.system)))
+    kept_names = " and ".join(filter(None, (frozen.run, frozen.system)))
     if frozen.before:
         yield f"Queries answered earlier and not sent again: {frozen.before:,}."
     yield (
         f"Queries answered: {frozen.answered:,} of {frozen.queries:,}, {frozen.empty:,} with no"
-        f" results, {len(frozen.failed):,} failed. Saved as {kept}."
+        f" results, {len(frozen.failed):,} failed. Saved as {kept_names}."
     )
     if frozen.changed:
         yield f"{how_many(frozen.changed, 'passages')} changed: same id, new text."
@@ -136,7 +136,7 @@ def watch(
     allow_failed: Annotated[bool, Option(help="Continue even if queries failed.")] = False,
 ) -> Output:
     """Record a new snapshot, and fail (exit 1) if a measure fell by more than noise since RUN."""
-    asked = answers.read_target(read_text_file(file), file.name)
+    target = answers.read_target(read_text_file(file), file.name)
     check_known(
         "unknown-run",
         "run",
@@ -145,7 +145,7 @@ def watch(
         hint="Take a snapshot: exam snapshots add.",
     )
     frozen = _freeze_target(
-        project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed
+        project, target, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed
     )
     if frozen.run is None:
         raise InputError(
@@ -154,7 +154,7 @@ def watch(
             "Set the path of the passages in this file.",
         )
     fall = answers.measure_fall(project, since, frozen.run, measure, source, level=level)
-    changes = answers.diff_of_runs(project, since, frozen.run, asked.k)
+    changes = answers.diff_of_runs(project, since, frozen.run, target.k)
     output = Output(
         {"frozen": asdict(frozen), "fall": asdict(fall), "changed_queries": len(changes)}
     ).note(*_describe_frozen(frozen), _describe_fall(fall, len(changes)))

@@ -172,7 +172,7 @@ def _read_act(row: tuple[Any, ...], brought_back: bool) -> ActivityEntry:
         replaced,
     ) = row
     detail = json.loads(text)
-    known = {
+    context = {
         **({"question text": question} if question else {}),
         **({"query text": query} if query else {}),
         **({"passage text": passage} if passage else {}),
@@ -185,7 +185,7 @@ def _read_act(row: tuple[Any, ...], brought_back: bool) -> ActivityEntry:
         author,
         act,
         detail,
-        action_sentence(act, {**detail, **ids, **known}),
+        action_sentence(act, {**detail, **ids, **context}),
         place_of(act, detail, ids),
         replaced,
         brought_back,
@@ -348,15 +348,15 @@ def _restore_object(
     name: str,
 ) -> None:
     of = KINDS[kind]
-    kept = f"replacement_key = {replacement:d}"
+    condition = f"replacement_key = {replacement:d}"
     if kind == "passages":
-        _restore_passages(cursor, keeper, kept)
+        _restore_passages(cursor, keeper, condition)
     elif kind == "queries":
-        _restore_queries(cursor, keeper, kept)
+        _restore_queries(cursor, keeper, condition)
     else:
         if kind == "citations":
             keeper.keep_sentences(
-                f"SELECT passage_key FROM replaced_response_sentences WHERE {kept}"
+                f"SELECT passage_key FROM replaced_response_sentences WHERE {condition}"
             )
         else:
             keeper.keep(kind, name, key)
@@ -371,22 +371,22 @@ def _restore_object(
             cursor.execute(f"DELETE FROM {table} WHERE {present_rows_sql(kind, key, replacement)}")
             cursor.execute(
                 f"INSERT INTO {table} SELECT * EXCLUDE (replacement_key) FROM replaced_{table}"
-                f" WHERE {kept} ORDER BY rowid"
+                f" WHERE {condition} ORDER BY rowid"
             )
         if of.named_in:
             changed = ", ".join(f"{column} = r.{column}" for column in of.further)
             cursor.execute(
                 f"UPDATE {of.named_in} SET {changed} FROM replaced_{of.named_in} r"
-                f" WHERE r.{kept} AND r.{of.key} = {of.named_in}.{of.key}"
+                f" WHERE r.{condition} AND r.{of.key} = {of.named_in}.{of.key}"
             )
 
 
-def _restore_passages(cursor: Cursor, keeper: ReplacedDataKeeper, kept: str) -> None:
+def _restore_passages(cursor: Cursor, keeper: ReplacedDataKeeper, condition: str) -> None:
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE returning_texts AS"
         " SELECT p.passage_key, p.passage_id, p.text_key,"
         " r.text_key AS old FROM replaced_passages r JOIN passages p USING (passage_key)"
-        f" WHERE r.{kept} AND p.text_key IS DISTINCT FROM r.text_key"
+        f" WHERE r.{condition} AND p.text_key IS DISTINCT FROM r.text_key"
     )
     keeper.keep_passages("returning_texts")
     cursor.execute(
@@ -395,15 +395,17 @@ def _restore_passages(cursor: Cursor, keeper: ReplacedDataKeeper, kept: str) -> 
     )
 
 
-def _restore_queries(cursor: Cursor, keeper: ReplacedDataKeeper, kept: str) -> None:
-    keeper.keep_queries(f"SELECT query_key FROM replaced_queries WHERE {kept}")
-    keeper.keep_subtopics(f"SELECT (query_key, subtopic_id) FROM replaced_subtopics WHERE {kept}")
+def _restore_queries(cursor: Cursor, keeper: ReplacedDataKeeper, condition: str) -> None:
+    keeper.keep_queries(f"SELECT query_key FROM replaced_queries WHERE {condition}")
+    keeper.keep_subtopics(
+        f"SELECT (query_key, subtopic_id) FROM replaced_subtopics WHERE {condition}"
+    )
     cursor.execute(
         "UPDATE queries SET text = r.text, narrative = r.narrative, answer = r.answer,"
         " further_answers = r.further_answers FROM replaced_queries r"
-        f" WHERE r.{kept} AND r.query_key = queries.query_key"
+        f" WHERE r.{condition} AND r.query_key = queries.query_key"
     )
     cursor.execute(
-        f"UPDATE subtopics SET text = r.text FROM replaced_subtopics r WHERE r.{kept}"
+        f"UPDATE subtopics SET text = r.text FROM replaced_subtopics r WHERE r.{condition}"
         " AND r.query_key = subtopics.query_key AND r.subtopic_id = subtopics.subtopic_id"
     )

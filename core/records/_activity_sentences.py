@@ -143,12 +143,12 @@ _EXPORTED = {
 def _import_phrase(act: str, detail: Detail) -> str:
     files = [PurePath(str(file)).name for file in detail.get("files") or []]
     kind = act.removeprefix("import ")
-    what = _IMPORTED.get(kind, kind)
+    kind_phrase = _IMPORTED.get(kind, kind)
     counts = ", ".join(
         _count_phrase(value, name) for name, value in (detail.get("counts") or {}).items() if value
     )
     phrase = (
-        f"imported {what}"
+        f"imported {kind_phrase}"
         + (f" from {first_few(files)}" if files else "")
         + (f": {counts}" if counts else "")
     )

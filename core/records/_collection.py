@@ -127,11 +127,11 @@ def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
     faults = _find_faults(set(names), one_column)
     if not faults:
         return
-    known = cursor.execute(
+    names_present = cursor.execute(
         f"SELECT {column} FROM {table} WHERE list_contains(?, {column})",
         [[clean_text(name) for name in faults]],
     ).fetchall()
-    for name in sorted(faults.keys() - {name for (name,) in known}):
+    for name in sorted(faults.keys() - {name for (name,) in names_present}):
         raise InputError(
             "invalid-name", f"The {what} {quote_name(name)} {faults[name]}.", "Use another name."
         )
@@ -345,32 +345,34 @@ def add_passages(
 
 
 def add_kept_passages(
-    cursor: Cursor, kept: PassageFiles, keeper: ReplacedDataKeeper | None = None
+    cursor: Cursor, passage_files: PassageFiles, keeper: ReplacedDataKeeper | None = None
 ) -> WrittenPassages:
     """Add any number of passages from files as `add_passages` does; passages without a text are
     added last.
 
     Args:
-        kept: the buffered passages, closed.
+        passage_files: the buffered passages, closed.
     """
     from ._writing_passages import write_passages
 
-    check_new(cursor, "passage", kept.faulty)
-    written = write_passages(cursor, kept.relation, kept.rows, kept.unclean, keeper)
+    check_new(cursor, "passage", passage_files.faulty)
+    written = write_passages(
+        cursor, passage_files.relation, passage_files.rows, passage_files.unclean, keeper
+    )
     (textless,) = (written.text_keys == 0).nonzero()
     if len(textless):
-        _name_textless(cursor, kept.relation, textless, written)
+        _name_textless(cursor, passage_files.relation, textless, written)
     return written
 
 
 def _name_textless(
-    cursor: Cursor, kept: str, rows: NDArray[np.int64], written: WrittenPassages
+    cursor: Cursor, passages_sql: str, rows: NDArray[np.int64], written: WrittenPassages
 ) -> None:
     """Add passages without a text. Write their keys, and the keys of texts that the project has,
     into `written`.
     """
     with lend_table(cursor, "textless", number_table(row=rows)):
-        of = f"(SELECT row, passage_id FROM {kept} SEMI JOIN textless USING (row))"
+        of = f"(SELECT row, passage_id FROM {passages_sql} SEMI JOIN textless USING (row))"
         name_passages_of(cursor, of, "row")
         keys = cursor.execute(
             f"SELECT row, passage_key, coalesce(text_key, 0) AS text_key FROM {of} JOIN passages"
@@ -387,11 +389,11 @@ def kept_as_they_are(cursor: Cursor, texts: Iterable[str]) -> set[str]:
     their grades.
     """
     # The database cannot hold halves of surrogate pairs, nor be queried with them.
-    asked = [text for text in texts if text.encode(errors="ignore").decode() == text]
+    storable = [text for text in texts if text.encode(errors="ignore").decode() == text]
     return {
         text
         for (text,) in cursor.execute(
-            "SELECT text FROM question_texts WHERE list_contains(?, text)", [asked]
+            "SELECT text FROM question_texts WHERE list_contains(?, text)", [storable]
         ).fetchall()
     }
 

@@ -127,12 +127,12 @@ def state_factors(cursor: Cursor, stated: Mapping[int, Mapping[str, str]], autho
     Returns:
         The number of changed levels.
     """
-    known = _latest_factors(cursor)
+    factors_before = _latest_factors(cursor)
     rows = [
         (key, factor, level)
         for key, levels in stated.items()
         for factor, level in levels.items()
-        if known.get(key, {}).get(factor) != level
+        if factors_before.get(key, {}).get(factor) != level
     ]
     for row in rows:
         cursor.execute(
@@ -201,17 +201,17 @@ def find_students(project: Project, names: Sequence[str] | None) -> list[Student
     every = list_examinees(project)
     if names is None:
         return every
-    known = {student.fingerprint: student for student in every} | {
+    by_name = {student.fingerprint: student for student in every} | {
         student.name: student for student in every
     }
     check_known(
         "unknown-student",
         "examinee",
         [one.name for one in every],
-        *(name for name in names if name not in known),
+        *(name for name in names if name not in by_name),
         hint="" if every else "Add an examinee: exam examinees add.",
     )
-    return list({known[name].name: known[name] for name in names}.values())
+    return list({by_name[name].name: by_name[name] for name in names}.values())
 
 
 _ANSWER_COLUMNS = {

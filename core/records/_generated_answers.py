@@ -275,7 +275,7 @@ def put_answer_verdicts(
     """
     texts = {place: clean_text(place[1]) for place in verdicts}
     keys = answer_text_keys(cursor, texts.values())
-    known = _latest_verdicts(cursor, source)
+    verdicts_before = _latest_verdicts(cursor, source)
     placed = {
         (query, keys[texts[query, answer]]): verdict
         for (query, answer), verdict in verdicts.items()
@@ -283,7 +283,7 @@ def put_answer_verdicts(
     new = [
         (query, words[query], answer, verdict)
         for (query, answer), verdict in placed.items()
-        if known.get((query, answer), {}).get(source) is not verdict
+        if verdicts_before.get((query, answer), {}).get(source) is not verdict
     ]
     types = dict.fromkeys(("query_key", "question_text_key", "answer_text_key"), "INTEGER") | {
         "acceptable": "BOOLEAN"
@@ -404,14 +404,14 @@ def put_by_fingerprint(
         InputError: another one has this name, or the name has control characters.
     """
     (table, column, what), (fingerprint, name, *_) = kind, columns
-    known = cursor.execute(
+    rows = cursor.execute(
         f"SELECT {column}, fingerprint FROM {table} WHERE fingerprint = ? OR name = ?",
         [fingerprint, name],
     ).fetchall()
-    for key, known_fingerprint in known:
+    for key, known_fingerprint in rows:
         if known_fingerprint == fingerprint:
             return int(key)
-    if known:
+    if rows:
         raise InputError(
             "name-taken", f"Another {what} is named '{name}'.", f"Use another name.{further}"
         )
@@ -619,14 +619,14 @@ def withdraw_gold_answer(project: Project, query_id: str, answer: str, author: s
         InputError: unknown query, or the query does not have this answer.
     """
     with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
-        known = _gold_answers(cursor, query_id)
-        if answer not in known:
+        gold_answers = _gold_answers(cursor, query_id)
+        if answer not in gold_answers:
             raise InputError(
                 "unknown-gold-answer",
                 f"Query {query_id} has no correct answer '{answer}'.",
                 "The screen Cases lists its correct answers.",
             )
-        _put_gold_answers(cursor, query_id, [one for one in known if one != answer])
+        _put_gold_answers(cursor, query_id, [one for one in gold_answers if one != answer])
         log_action(cursor, author, "withdraw gold answer", query=query_id, answer=answer)
 
 

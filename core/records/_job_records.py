@@ -133,7 +133,7 @@ def add_job(
     return job
 
 
-def count_results(cursor: Cursor, job: int, done: int, failed: int, more: int = 0) -> None:
+def count_results(cursor: Cursor, job: int, done_count: int, failed: int, more: int = 0) -> None:
     """Add to the counts of a job, in the transaction that writes the results.
 
     Args:
@@ -141,7 +141,7 @@ def count_results(cursor: Cursor, job: int, done: int, failed: int, more: int = 
     """
     cursor.execute(
         "UPDATE jobs SET done = done + ?, failed = failed + ?, total = total + ? WHERE job_key = ?",
-        [done, failed, more, job],
+        [done_count, failed, more, job],
     )
 
 

@@ -333,12 +333,14 @@ def write_board(cursor: Cursor, board: Board, keeper: ReplacedDataKeeper | None 
     """
     check_new(cursor, "leaderboard", [board.name])
     check_new(cursor, "run", (row.run for row in board.rows))
-    known = cursor.execute("SELECT board_key FROM boards WHERE name = ?", [board.name]).fetchall()
-    if known:
+    board_keys = cursor.execute(
+        "SELECT board_key FROM boards WHERE name = ?", [board.name]
+    ).fetchall()
+    if board_keys:
         if keeper is not None:
-            keeper.keep("leaderboard", board.name, known[0][0])
+            keeper.keep("leaderboard", board.name, board_keys[0][0])
         cursor.execute(
-            "UPDATE boards SET measure = ? WHERE board_key = ?", [board.measure, known[0][0]]
+            "UPDATE boards SET measure = ? WHERE board_key = ?", [board.measure, board_keys[0][0]]
         )
     else:
         cursor.execute(
@@ -400,15 +402,15 @@ def find_source(project: Project, name: str) -> str:
     Raises:
         InputError: unknown source.
     """
-    known = official_sources(project)
-    if name in known:
+    sources = official_sources(project)
+    if name in sources:
         return name
     if name == "judgments" and (judged := judgment_sources(project)):
         return judged[0]
-    if not known:
+    if not sources:
         raise InputError(
             "no-official-source",
             "The project has no judgments and no imported leaderboard.",
             "Import one: exam import qrels FILE, or exam import leaderboard FILE.",
         )
-    raise unknown_name("unknown-source", "source", name, known)
+    raise unknown_name("unknown-source", "source", name, sources)

@@ -100,8 +100,8 @@ def set_member(
     """
     identity = _clean_identity(identity)
     with project.transaction(act="manage people", author=author) as cursor:
-        known = project.members()
-        before = known.get(identity)
+        members = project.members()
+        before = members.get(identity)
         usual = before.name if before else identity.removeprefix(SUBJECT).split("@")[0]
         name = as_name(usual if name is None else name)
         new = Member(
@@ -109,7 +109,7 @@ def set_member(
         )
         _check_member(project, cursor, new)
         if before is None or new != replace(before, further=()):
-            _keep_one(known, identity, role)
+            _keep_one(members, identity, role)
             _insert_member(cursor, identity, name, role, new.queries, author)
             told = {} if new.queries is None else {"queries": len(new.queries)}
             log_action(cursor, author, STATE_MEMBER, person=name, role=role, **told)
@@ -136,14 +136,14 @@ def change_member(
         NotAllowed: only an organizer may change people.
     """
     project.require("manage people")
-    if (known := project.members().get(_clean_identity(identity))) is None:
+    if (member := project.members().get(_clean_identity(identity))) is None:
         raise InputError(
             "unknown-member",
             f"{identity} has no role in this project.",
             "Add a role with exam people add.",
         )
-    role = role or known.role
-    stays = known.queries if role == known.role and not all_queries else None
+    role = role or member.role
+    stays = member.queries if role == member.role and not all_queries else None
     return set_member(project, identity, role, author, name, stays if queries is None else queries)
 
 
@@ -156,16 +156,16 @@ def remove_member(project: Project, identity: str, author: str) -> None:
     """
     identity = _clean_identity(identity)
     with project.transaction(act="manage people", author=author) as cursor:
-        known = project.members()
-        if identity not in known:
+        members = project.members()
+        if identity not in members:
             raise InputError(
                 "unknown-member",
                 f"{identity} has no role in this project.",
                 "See exam people list.",
             )
-        _keep_one(known, identity, None)
-        _insert_member(cursor, identity, known[identity].name, None, None, author)
-        log_action(cursor, author, REMOVE_MEMBER, person=known[identity].name)
+        _keep_one(members, identity, None)
+        _insert_member(cursor, identity, members[identity].name, None, None, author)
+        log_action(cursor, author, REMOVE_MEMBER, person=members[identity].name)
 
 
 def undo_member(project: Project, identity: str, author: str) -> Member | None:
@@ -240,8 +240,8 @@ def _check_member(project: Project, cursor: Cursor, new: Member) -> None:
     check_queries(project, new.queries)
 
 
-def _keep_one(known: Mapping[str, Member], identity: str, role: Role | None) -> None:
-    organizers = [one for one in known.values() if one.role == "organizer"]
+def _keep_one(members: Mapping[str, Member], identity: str, role: Role | None) -> None:
+    organizers = [one for one in members.values() if one.role == "organizer"]
     if role != "organizer" and [one.identity for one in organizers] == [identity]:
         raise InputError(
             "last-organizer",

@@ -212,7 +212,7 @@ def list_snapshots(project: Project) -> list[ResponseSnapshot]:
     ]
 
 
-def begin_freeze(project: Project, name: str, url: str, asked: str, author: str) -> int:
+def begin_freeze(project: Project, name: str, url: str, fingerprint: str, author: str) -> int:
     """Start a snapshot.
 
     Returns:
@@ -226,7 +226,7 @@ def begin_freeze(project: Project, name: str, url: str, asked: str, author: str)
         ((key,),) = cursor.execute(
             "INSERT INTO freezes (freeze_key, name, url, asked, author, started_at)"
             " VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP) RETURNING freeze_key",
-            [name, url, asked, as_name(author)],
+            [name, url, fingerprint, as_name(author)],
         ).fetchall()
     return int(key)
 

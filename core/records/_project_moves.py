@@ -186,7 +186,7 @@ def _move_files(path: Path, target: Path) -> None:
 
 def _rename_all(moves: Mapping[Path, Path]) -> None:
     """Rename files; undo all if one fails."""
-    done: list[tuple[Path, Path]] = []
+    moved: list[tuple[Path, Path]] = []
     try:
         for source, target in moves.items():
             if os.path.lexists(target):
@@ -194,12 +194,12 @@ def _rename_all(moves: Mapping[Path, Path]) -> None:
                     "file-exists", f"The file {target} already exists.", "Choose another name."
                 )
             source.rename(target)
-            done.append((source, target))
+            moved.append((source, target))
     except BaseException:
-        for source, target in reversed(done):
+        for source, target in reversed(moved):
             target.rename(source)
         raise
-    for folder in {one.parent for move in done for one in move}:
+    for folder in {one.parent for move in moved for one in move}:
         sync_to_disk(folder)
 
 

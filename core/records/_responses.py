@@ -215,13 +215,15 @@ def place_parts(
     Returns:
         The ids of the passages of each response.
     """
-    wanted = [
+    to_place = [
         (f"{run}/{query_id}/{number}", part)
         for run, query_id, parts in responses
         for number, part in enumerate(parts, 1)
     ]
-    ids = _free_ids(cursor, [(passage_id, part.text) for passage_id, part in wanted])
-    add_passages(cursor, [Passage(i, part.text) for i, (_, part) in zip(ids, wanted, strict=True)])
+    ids = _free_ids(cursor, [(passage_id, part.text) for passage_id, part in to_place])
+    add_passages(
+        cursor, [Passage(i, part.text) for i, (_, part) in zip(ids, to_place, strict=True)]
+    )
     rows = {
         (passage_id, position): (
             passage_id,
@@ -230,7 +232,7 @@ def place_parts(
             sentence.end,
             sentence.citations,
         )
-        for passage_id, (_, part) in zip(ids, wanted, strict=True)
+        for passage_id, (_, part) in zip(ids, to_place, strict=True)
         for position, sentence in enumerate(part.sentences, 1)
     }
     stage_rows(
@@ -257,27 +259,29 @@ def place_parts(
     return [[next(stream) for _ in parts] for _, _, parts in responses]
 
 
-def _free_ids(cursor: Cursor, wanted: Sequence[tuple[str, str]]) -> list[str]:
+def _free_ids(cursor: Cursor, wanted_ids: Sequence[tuple[str, str]]) -> list[str]:
     """Return a passage id for each text: the wanted id, or its next revision if another text has
     the wanted id.
     """
-    ids: list[str] = [passage_id for passage_id, _ in wanted]
-    taken: dict[str, str] = {}
-    open_, revision = list(range(len(wanted))), 1
+    ids: list[str] = [passage_id for passage_id, _ in wanted_ids]
+    texts_taken: dict[str, str] = {}
+    open_, revision = list(range(len(wanted_ids))), 1
     while open_:
         stage_columns(
             cursor, "wanted_ids", {"passage_id": [ids[i] for i in open_]}, {"passage_id": "VARCHAR"}
         )
-        taken |= dict(
+        texts_taken |= dict(
             cursor.execute(
                 "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
                 " SEMI JOIN wanted_ids USING (passage_id)"
             ).fetchall()
         )
-        clashing = [i for i in open_ if taken.setdefault(ids[i], wanted[i][1]) != wanted[i][1]]
+        clashing = [
+            i for i in open_ if texts_taken.setdefault(ids[i], wanted_ids[i][1]) != wanted_ids[i][1]
+        ]
         revision += 1
         for i in clashing:
-            ids[i] = f"{wanted[i][0]}~{revision}"
+            ids[i] = f"{wanted_ids[i][0]}~{revision}"
         open_ = clashing
     return ids
 

@@ -94,18 +94,18 @@ def clear_runs(
         InputError: the name of a new run has control characters.
     """
     check_new(cursor, "run", (name for name, _, _ in runs))
-    given = {name: (name, tag, file) for name, tag, file in runs}
+    runs_by_name = {name: (name, tag, file) for name, tag, file in runs}
     stage_rows(
         cursor,
         "given_runs",
-        list(given.values()),
+        list(runs_by_name.values()),
         {"name": "VARCHAR", "tag": "VARCHAR", "file": "VARCHAR"},
     )
-    known = cursor.execute(
+    run_rows = cursor.execute(
         "SELECT name, run_key FROM runs SEMI JOIN given_runs USING (name) ORDER BY run_key"
     ).fetchall()
-    if known:
-        for name, key in known:
+    if run_rows:
+        for name, key in run_rows:
             if keeper is not None:
                 keeper.keep("run", name, key)
         of_these = "run_key IN (SELECT run_key FROM runs SEMI JOIN given_runs USING (name))"
@@ -156,7 +156,10 @@ def ranking_scores(project: Project) -> Runs:
         "SELECT passage_key, passage_id FROM passages"
         " SEMI JOIN rankings USING (passage_key) ORDER BY 1"
     )
-    known, ids = array_of(named["passage_key"]), np.array(named["passage_id"].to_pylist(), object)
+    passage_keys, ids = (
+        array_of(named["passage_key"]),
+        np.array(named["passage_id"].to_pylist(), object),
+    )
     ranked = project.table(
         "SELECT run_key, query_key, passage_key, if(run_key IN (FROM ranked_runs), rank, score) AS"
         " value FROM rankings"
@@ -166,7 +169,7 @@ def ranking_scores(project: Project) -> Runs:
     # The rows are mostly sorted already, so numpy's stable sort is faster than the database.
     order = pair.argsort(kind="stable")
     starts = np.flatnonzero(np.diff(pair[order], prepend=-1)).tolist()
-    place = known.searchsorted(passage)
+    place = passage_keys.searchsorted(passage)
     for start, end in pairwise([*starts, len(order)]):
         rows = order[start:end]
         name, stated = runs[int(run[rows[0]])]
@@ -305,18 +308,22 @@ class RankingFile(ParquetBuffer):
             score=np.array(scores, np.float64),
         )
 
-    def _take_columns(self, given: RankedColumns, rows: Mapping[str, int]) -> int:
+    def _take_columns(self, columns: RankedColumns, rows: Mapping[str, int]) -> int:
         import numpy as np
 
-        runs = np.array([self.runs.setdefault(run, len(self.runs)) for run in given.runs], np.int32)
-        passages = np.array([rows[passage] for passage in given.passages], np.int32)
-        query = self.queries.setdefault(given.query_id, len(self.queries)) if len(given.run) else 0
+        runs = np.array(
+            [self.runs.setdefault(run, len(self.runs)) for run in columns.runs], np.int32
+        )
+        passages = np.array([rows[passage] for passage in columns.passages], np.int32)
+        query = (
+            self.queries.setdefault(columns.query_id, len(self.queries)) if len(columns.run) else 0
+        )
         return self._add_columns(
-            run=runs[given.run],
-            query=np.full(len(given.run), query, np.int32),
-            passage=passages[given.passage],
-            rank=given.rank,
-            score=given.score,
+            run=runs[columns.run],
+            query=np.full(len(columns.run), query, np.int32),
+            passage=passages[columns.passage],
+            rank=columns.rank,
+            score=columns.score,
         )
 
     def _add_columns(self, **columns: NDArray[Any]) -> int:
@@ -339,7 +346,7 @@ class RankingFile(ParquetBuffer):
 
 def write_stated_rankings(
     cursor: Cursor,
-    kept: RankingFile,
+    ranking_file: RankingFile,
     runs: Sequence[tuple[str, str, str]],
     passages: NDArray[np.int32],
     keeper: ReplacedDataKeeper,
@@ -352,7 +359,7 @@ def write_stated_rankings(
     an earlier run of the same name.
 
     Args:
-        kept: the buffered lines, closed.
+        ranking_file: the buffered lines, closed.
         runs: name, tag and file of each run to store.
         passages: key of each passage, at the position of its number.
         keeper: keeps replaced runs.
@@ -365,16 +372,18 @@ def write_stated_rankings(
     """
     import numpy as np
 
-    run_keys = np.zeros(len(kept.runs), np.int32)
-    run_keys[[kept.runs[name] for name, _, _ in runs]] = keys = clear_runs(cursor, runs, keeper)
+    run_keys = np.zeros(len(ranking_file.runs), np.int32)
+    run_keys[[ranking_file.runs[name] for name, _, _ in runs]] = keys = clear_runs(
+        cursor, runs, keeper
+    )
     cursor.execute("INSERT INTO ranked_runs SELECT unnest(?::INTEGER[])", [keys])
-    query_keys, parts = _query_parts(cursor, kept)
+    query_keys, parts = _query_parts(cursor, ranking_file)
     repeated = 0
     for part in parts:
         release_memory(cursor)
         with lend_table(cursor, "ranked_for", number_table(query=part)):
             lines = cursor.execute(
-                f"SELECT * FROM {kept.relation} SEMI JOIN ranked_for USING (query)"
+                f"SELECT * FROM {ranking_file.relation} SEMI JOIN ranked_for USING (query)"
             ).fetchnumpy()
         run, query, passage = (
             run_keys[lines["run"]],
@@ -443,7 +452,7 @@ _RANK = (
 
 
 def _query_parts(
-    cursor: Cursor, kept: RankingFile
+    cursor: Cursor, ranking_file: RankingFile
 ) -> tuple[NDArray[np.int32], Iterator[NDArray[np.int32]]]:
     """Return the keys of queries by their numbers, and parts of these numbers with about
     `LINES_A_PART` lines each.
@@ -453,18 +462,18 @@ def _query_parts(
     import numpy as np
 
     columns: dict[str, list[Any]] = {
-        "query": list(kept.queries.values()),
-        "query_id": list(kept.queries),
+        "query": list(ranking_file.queries.values()),
+        "query_id": list(ranking_file.queries),
     }
     with lend_table(
         cursor, "ranked_for", table_of(columns, {"query": "INTEGER", "query_id": "VARCHAR"})
     ):
         rows = cursor.execute(
             "SELECT query, query_key, lines FROM ranked_for JOIN queries USING (query_id)"
-            f" JOIN (SELECT query, count(*) AS lines FROM {kept.relation}"
+            f" JOIN (SELECT query, count(*) AS lines FROM {ranking_file.relation}"
             " GROUP BY query) USING (query) ORDER BY query_key"
         ).fetchnumpy()
-    keys = np.zeros(len(kept.queries), np.int32)
+    keys = np.zeros(len(ranking_file.queries), np.int32)
     keys[rows["query"]] = rows["query_key"]
     before = np.cumsum(rows["lines"]) - rows["lines"]
     borders = np.flatnonzero(np.diff(before // LINES_A_PART)) + 1

@@ -67,7 +67,7 @@ def set_guidelines(project: Project, text: str, author: str, query_id: str | Non
         )
 
 
-def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
+def mark_done(project: Project, query_id: str, is_done: bool, author: str) -> None:
     """Mark a query as done or not done by a person.
 
     Raises:
@@ -78,9 +78,9 @@ def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
         key = find_query(cursor, query_id)
         cursor.execute(
             "INSERT INTO query_marks VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)",
-            [key, as_name(author), done],
+            [key, as_name(author), is_done],
         )
-        log_action(cursor, author, "finish query" if done else "reopen query", query=query_id)
+        log_action(cursor, author, "finish query" if is_done else "reopen query", query=query_id)
 
 
 def done_queries(project: Project) -> dict[str, dict[str, datetime]]:
@@ -261,7 +261,7 @@ def assign_double(
     query_id: str,
     author: str,
     people: Sequence[str] = (),
-    wanted: int | None = None,
+    assessor_count: int | None = None,
     passages: Iterable[str] | None = None,
     adjudicator: str | None = None,
 ) -> int:
@@ -269,8 +269,9 @@ def assign_double(
     other's judgments.
 
     Args:
-        people: names of the people who are asked; other people may claim it, up to `wanted`.
-        wanted: number of judging people; None means the number asked, and at least 2.
+        people: names of the people who are asked; other people may claim it, up to
+            `assessor_count`.
+        assessor_count: number of judging people; None means the number asked, and at least 2.
         passages: ids; None for all of the query.
         adjudicator: person who may decide on differences without being an organizer.
 
@@ -284,7 +285,7 @@ def assign_double(
     """
     names = list(dict.fromkeys(as_name(name) for name in people))
     decider = as_name(adjudicator or "") or None
-    number = max(len(names), 2) if wanted is None else wanted
+    number = max(len(names), 2) if assessor_count is None else assessor_count
     check_rules(
         (
             not 2 <= number <= MOST_WANTED or len(names) > number or not all(names),
@@ -369,7 +370,7 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
         name = as_name(author)
         double = double_of(project, query_id, number, lambda one: one.is_open_to(name))
         # The place is reserved for a person who was asked.
-        asked = double.people.get(name) == "asked"
+        is_asked = double.people.get(name) == "asked"
         check_rules(
             (
                 name == double.adjudicator,
@@ -380,14 +381,14 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
                 ),
             ),
             (
-                name in double.present and not asked,
+                name in double.present and not is_asked,
                 InputError(
                     "already-takes-part",
                     f"{name} already takes part in the double assignment of query {query_id}.",
                 ),
             ),
             (
-                not double.free and not asked,
+                not double.free and not is_asked,
                 InputError(
                     "double-assignment-full",
                     f"The double assignment of query {query_id} is full:"

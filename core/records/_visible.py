@@ -33,7 +33,7 @@ def visible_rows(project: Project, table: Table) -> str:
     )
 
 
-def _part_of(seen: str, share: float, seed: int, held_out: bool) -> str:
+def _part_of(judgments_sql: str, share: float, seed: int, held_out: bool) -> str:
     """Return SQL for the judgments that are held out, or for all others.
 
     A passage of a query is held out if the beginning of a digest, as a fraction, is below the
@@ -42,7 +42,7 @@ def _part_of(seen: str, share: float, seed: int, held_out: bool) -> str:
     digest = f"md5('{seed}' || chr(10) || query_id || chr(10) || passage_id)"
     below = f"substr({digest}, 1, 8) < '{int(share * 16**8):08x}'"
     return (
-        f"(SELECT j.* FROM {seen} j JOIN queries q USING (query_key)"
+        f"(SELECT j.* FROM {judgments_sql} j JOIN queries q USING (query_key)"
         f" JOIN passages p USING (passage_key) WHERE {below if held_out else f'NOT ({below})'})"
     )
 
@@ -171,13 +171,13 @@ def readable_versions(project: Project) -> str:
 
 def readable_activity(project: Project) -> str:
     """Return SQL for `activity`, with the notes of versions as `readable_versions` has them."""
-    known = visible_rows(project, "activity")
+    visible = visible_rows(project, "activity")
     if not sealed_questions(project):
-        return known
+        return visible
     return (
         "(SELECT a.* REPLACE (CASE WHEN v.note = ''"
         ' THEN json_merge_patch(a.detail, \'{"note": ""}\') ELSE a.detail'
-        f" END AS detail) FROM {known} a LEFT JOIN {readable_versions(project)} v"
+        f" END AS detail) FROM {visible} a LEFT JOIN {readable_versions(project)} v"
         " ON act = 'save bank' AND v.version = try_cast(a.detail->>'$.version' AS INTEGER))"
     )
 

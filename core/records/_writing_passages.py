@@ -27,11 +27,13 @@ COMPARED = 50_000
 """Pairs of texts to compare at once."""
 
 
-def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def same_texts(
+    cursor: Cursor, texts_sql: str, rows: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Find passages with the same text.
 
     Args:
-        kept: SQL for a table with the columns `row`, from 0 to `rows` - 1, and `text`.
+        texts_sql: SQL for a table with the columns `row`, from 0 to `rows` - 1, and `text`.
         rows: number of its rows.
 
     Returns:
@@ -40,7 +42,7 @@ def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32],
         key of the text in the project; 0 for texts that the project does not have, and for repeats
             of an earlier row.
     """
-    hashes = _text_hashes(cursor, kept, rows)
+    hashes = _text_hashes(cursor, texts_sql, rows)
     same, parts = np.full(rows, -1, np.int32), rows // ROWS_A_PART + 1
     for part in range(parts):
         # Sorting takes several times the memory of its input, so it is done in parts; equal hashes
@@ -48,39 +50,39 @@ def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32],
         texted = np.flatnonzero((hashes >= 0) & (hashes % parts == part)).astype(np.int32)
         _, first, place = np.unique(hashes[texted], return_index=True, return_inverse=True)
         same[texted] = texted[first][place]
-    _part_different(cursor, kept, same)
+    _part_different(cursor, texts_sql, same)
     own = np.flatnonzero(same == np.arange(rows)).astype(np.int32)
-    return same, _known_text_keys(cursor, kept, rows, own, hashes[own])
+    return same, _known_text_keys(cursor, texts_sql, rows, own, hashes[own])
 
 
-def _text_hashes(cursor: Cursor, kept: str, rows: int) -> NDArray[np.int64]:
+def _text_hashes(cursor: Cursor, texts_sql: str, rows: int) -> NDArray[np.int64]:
     """Return the hash of each row's text; -1 without a text."""
     hashes = np.full(rows, -1, np.int64)
     for start in range(0, rows, ROWS_A_PART):
         hashed = cursor.execute(
-            f"SELECT row, {HASH.format('k')} AS hash FROM {kept} k"
+            f"SELECT row, {HASH.format('k')} AS hash FROM {texts_sql} k"
             f" WHERE text IS NOT NULL AND row BETWEEN {start:d} AND {start + ROWS_A_PART - 1:d}"
         ).fetchnumpy()
         hashes[hashed["row"]] = hashed["hash"]
     return hashes
 
 
-def _part_different(cursor: Cursor, kept: str, same: NDArray[np.int32]) -> None:
+def _part_different(cursor: Cursor, texts_sql: str, same: NDArray[np.int32]) -> None:
     """Separate rows whose texts differ despite equal hashes."""
     met = np.flatnonzero((same >= 0) & (same != np.arange(len(same)))).astype(np.int32)
     apart: dict[str, int] = {}
     for part in _compared_parts(met):
         with lend_table(cursor, "met", number_table(row=part, first=same[part])):
             differing = cursor.execute(
-                f"SELECT m.row, a.text FROM met m JOIN {kept} a USING (row)"
-                f" JOIN {kept} b ON b.row = m.first WHERE a.text <> b.text ORDER BY m.row"
+                f"SELECT m.row, a.text FROM met m JOIN {texts_sql} a USING (row)"
+                f" JOIN {texts_sql} b ON b.row = m.first WHERE a.text <> b.text ORDER BY m.row"
             ).fetchall()
         for row, text in differing:
             same[row] = apart.setdefault(text, row)
 
 
 def _known_text_keys(
-    cursor: Cursor, kept: str, rows: int, first: NDArray[np.int32], hashes: NDArray[np.int64]
+    cursor: Cursor, texts_sql: str, rows: int, first: NDArray[np.int32], hashes: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """Return the keys of the texts that the project has, by row.
 
@@ -100,7 +102,7 @@ def _known_text_keys(
     for part in _compared_parts(np.arange(len(rows_met))):
         with lend_table(cursor, "met", number_table(row=rows_met[part], text_key=keys_met[part])):
             equal = cursor.execute(
-                f"SELECT m.row, m.text_key FROM met m JOIN {kept} k USING (row)"
+                f"SELECT m.row, m.text_key FROM met m JOIN {texts_sql} k USING (row)"
                 " JOIN passage_texts t USING (text_key) WHERE k.text = t.text"
             ).fetchnumpy()
         keys[equal["row"]] = equal["text_key"]
@@ -133,34 +135,37 @@ class WrittenPassages:
 
 
 def write_passages(
-    cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: ReplacedDataKeeper | None
+    cursor: Cursor, passages_sql: str, rows: int, unclean: bool, keeper: ReplacedDataKeeper | None
 ) -> WrittenPassages:
     """Write passages; see `project.passages.add_passages`.
 
     Args:
-        kept: SQL for a table with the columns of `project.kept_passages.passage_table`.
+        passages_sql: SQL for a table with the columns of `project.kept_passages.passage_table`.
         rows: number of passages.
         unclean: whether any text is in `given`.
     """
     # All decisions use row numbers. Texts never go into temporary tables, whose data stays in
     # memory until the transaction ends.
-    kept = _with_clean_texts(cursor, kept) if unclean else kept
-    same, text_keys = same_texts(cursor, kept, rows)
+    passages_sql = _with_clean_texts(cursor, passages_sql) if unclean else passages_sql
+    same, text_keys = same_texts(cursor, passages_sql, rows)
     texted, numbers = same >= 0, np.arange(rows, dtype=np.int32)
-    first = _first_rows(cursor, kept, texted)
+    first = _first_rows(cursor, passages_sql, texted)
     differing = np.flatnonzero(texted & (same != same[first]))
     if len(differing):
         found = cursor.execute(
-            f"SELECT passage_id FROM {kept} WHERE row = ?", [int(differing[0])]
+            f"SELECT passage_id FROM {passages_sql} WHERE row = ?", [int(differing[0])]
         ).fetchall()
         raise PassageWithTwoTexts(found[0][0])
     own = texted & (first == numbers)
-    known = cursor.execute(
-        f"SELECT row, passage_key, coalesce(p.text_key, 0) AS text_key FROM {kept} JOIN passages p"
-        " USING (passage_id)"
+    known_rows = cursor.execute(
+        f"SELECT row, passage_key, coalesce(p.text_key, 0) AS text_key FROM {passages_sql}"
+        " JOIN passages p USING (passage_id)"
     ).fetchnumpy()
     keys, before = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
-    keys[known["row"]], before[known["row"]] = known["passage_key"], known["text_key"]
+    keys[known_rows["row"]], before[known_rows["row"]] = (
+        known_rows["passage_key"],
+        known_rows["text_key"],
+    )
     others = own & (before > 0) & (before != text_keys[same])
     if others.any():
         _replace_texts(cursor, keys[others], keeper)
@@ -168,7 +173,7 @@ def write_passages(
     text_keys[created_texts] = _new_keys(cursor, len(created_texts))
     _insert_passages(
         cursor,
-        f"passage_texts SELECT c.text_key, text FROM {kept}",
+        f"passage_texts SELECT c.text_key, text FROM {passages_sql}",
         created_texts,
         text_key=text_keys,
     )
@@ -188,7 +193,7 @@ def write_passages(
             cursor.execute("INSERT INTO given_texts FROM filled")
     created = np.flatnonzero(own & (keys == 0)).astype(np.int32)
     keys[created] = _new_keys(cursor, len(created))
-    into = f"passages SELECT c.passage_key, passage_id, c.text_key FROM {kept}"
+    into = f"passages SELECT c.passage_key, passage_id, c.text_key FROM {passages_sql}"
     _insert_passages(cursor, into, created, passage_key=keys, text_key=text_keys)
     return WrittenPassages(int(filled.sum()) + len(created), keys[first], text_keys)
 
@@ -217,7 +222,7 @@ def _insert_passages(
             )
 
 
-def _with_clean_texts(cursor: Cursor, kept: str) -> str:
+def _with_clean_texts(cursor: Cursor, passages_sql: str) -> str:
     """Return SQL for the passages with clean texts. An unclean text that an earlier version stored
     stays unchanged, because it has grades.
     """
@@ -226,23 +231,24 @@ def _with_clean_texts(cursor: Cursor, kept: str) -> str:
         r" WHERE regexp_matches(text, '[\x00-\x08\x0b-\x1f\x7f]'))"
     )
     if not cursor.execute(
-        f"SELECT EXISTS (FROM {kept} k JOIN {old} o ON o.text = k.given)"
+        f"SELECT EXISTS (FROM {passages_sql} k JOIN {old} o ON o.text = k.given)"
     ).fetchall()[0][0]:
-        return kept
+        return passages_sql
     return (
         "(SELECT row, passage_id, coalesce(o.text, k.text) AS text"
-        f" FROM {kept} k LEFT JOIN {old} o ON o.text = k.given)"
+        f" FROM {passages_sql} k LEFT JOIN {old} o ON o.text = k.given)"
     )
 
 
-def _first_rows(cursor: Cursor, kept: str, texted: NDArray[np.bool_]) -> NDArray[np.int32]:
+def _first_rows(cursor: Cursor, passages_sql: str, texted: NDArray[np.bool_]) -> NDArray[np.int32]:
     """Return, by row, the first row with a text for the same passage; a row without a text maps to
     itself.
     """
     first, parts = np.arange(len(texted), dtype=np.int32), len(texted) // ROWS_A_PART + 1
     for part in range(parts):
         repeats = cursor.execute(
-            f"SELECT row, least FROM {kept} JOIN (SELECT passage_id, min(row) AS least FROM {kept}"
+            f"SELECT row, least FROM {passages_sql} JOIN (SELECT passage_id, min(row) AS least FROM"
+            f" {passages_sql}"
             f" WHERE hash(passage_id) % {parts} = {part} GROUP BY passage_id"
             " HAVING count(*) > 1) USING (passage_id) ORDER BY row"
         ).fetchnumpy()

@@ -139,14 +139,14 @@ def _find_contested(
     project: Project, among: list[DoubleAssignment], query_id: str | None
 ) -> list[ContestedCase]:
     double_by_key = {entry.key: entry for entry in among}
-    done = done_queries(project)
+    done_by_name = done_queries(project)
     sql = _GIVEN.format(
         judgments=visible_rows(project, "judgments"),
         overrides=visible_rows(project, "overrides"),
         texts=readable_texts(project),
     )
     rows = project.rows(sql, {"prefix": PREFIX, "version": latest_version(project)})
-    given = nest_triples(
+    values_by_case = nest_triples(
         (tuple(case), name, value)
         for *case, name, value in rows
         if case[0] in double_by_key and query_id in (None, case[1])
@@ -158,12 +158,12 @@ def _find_contested(
         )
     }
     cases = []
-    for (number, query, text, passage, question, words, *keys), values in given.items():
+    for (number, query, text, passage, question, words, *keys), values in values_by_case.items():
         place = (query, passage, question)
         double, decision = double_by_key[number], decided.get(place)
         complete = {name: values.get(name) for name in double.present}
         standing: AdjudicationState = (
-            "decided" if decision else _find_standing(double, complete, done)
+            "decided" if decision else _find_standing(double, complete, done_by_name)
         )
         cases.append(
             ContestedCase(*place, text, words, number, tuple(keys), complete, standing, decision)
@@ -174,15 +174,16 @@ def _find_contested(
 
 def _find_standing(
     double: DoubleAssignment,
-    given: Mapping[str, int | None],
-    done: Mapping[str, Mapping[str, object]],
+    values_by_name: Mapping[str, int | None],
+    done_by_name: Mapping[str, Mapping[str, object]],
 ) -> AdjudicationState:
     waiting = any(
-        value is None and double.query_id not in done.get(name, ()) for name, value in given.items()
+        value is None and double.query_id not in done_by_name.get(name, ())
+        for name, value in values_by_name.items()
     )
     if double.free or waiting:
         return "waiting"
-    return "agrees" if len(set(given.values())) == 1 else "differs"
+    return "agrees" if len(set(values_by_name.values())) == 1 else "differs"
 
 
 def decide_case(
@@ -542,11 +543,11 @@ def between_people(project: Project, query_id: str | None = None) -> list[People
 
 
 def _of_kind(project: Project, kind: Kind, query_id: str | None) -> PeopleAgreement:
-    given = _VALUES[kind].format(
+    values_sql = _VALUES[kind].format(
         judgments=visible_rows(project, "judgments"), overrides=visible_rows(project, "overrides")
     )
     table = project.table(
-        f"WITH given AS ({given}) SELECT thing, name, value FROM given"
+        f"WITH given AS ({values_sql}) SELECT thing, name, value FROM given"
         " WHERE thing IN (SELECT thing FROM given GROUP BY thing HAVING count(*) > 1)"
         " ORDER BY thing, name",
         {"prefix": PREFIX, "query": query_id},

@@ -295,20 +295,21 @@ def suggest_rewordings(
     """
     refuse_hidden(project, [question_id])
     base, question = _saved_question(project, policy, question_id)
-    known = _known_pairs(project, [question], base, policy, source)
-    wrong = np.flatnonzero(~known.right[0] & ~known.held_out)
+    pairs = _known_pairs(project, [question], base, policy, source)
+    wrong = np.flatnonzero(~pairs.right[0] & ~pairs.held_out)
     if not len(wrong):
         raise InputError(
             "no-disagreement",
             f"No rating of question '{question_id}' disagrees with a judgment or override.",
             "Write a wording yourself: exam bank repair QUESTION --wording TEXT",
         )
-    shown = [
-        at for answers in (True, False) for at in wrong[known.truth[wrong] == answers][:EXAMPLES]
+    example_rows = [
+        at for answers in (True, False) for at in wrong[pairs.truth[wrong] == answers][:EXAMPLES]
     ]
-    texts = passage_texts(project, [known.passage_ids[at] for at in shown])
+    texts = passage_texts(project, [pairs.passage_ids[at] for at in example_rows])
     examples = "\n\n".join(
-        f"{TOLD[bool(known.truth[at])]}\n{texts.get(known.passage_ids[at], '')}" for at in shown
+        f"{TOLD[bool(pairs.truth[at])]}\n{texts.get(pairs.passage_ids[at], '')}"
+        for at in example_rows
     )
     return grading.draft_rewordings(
         project, drafter, question, examples, n, author, prompt, control
@@ -348,26 +349,26 @@ def count_held_out(project: Project, question_id: str, policy: Policy, source: s
 
 def _known_pairs(
     project: Project,
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     base: Basis,
     policy: Policy,
     source: str,
     least: int = HELD_OUT,
 ) -> _KnownPairs:
-    query_id = asked[0].query_id
-    known = load_ratings(project, base, query_id, asked)
-    ratings = known.select_questions(asked)
+    query_id = questions[0].query_id
+    query_ratings = load_ratings(project, base, query_id, questions)
+    ratings = query_ratings.select_questions(questions)
     values = source_judgments(project, find_source(project, source)).get(query_id, {})
     truth = {passage: value >= policy.min_judgment for passage, value in values.items()}
     mine = [
         one
         for one in find_overrides(project, query_id)
-        if one.question_id == asked[0].question_id and not one.stale
+        if one.question_id == questions[0].question_id and not one.stale
     ]
     truth |= {one.passage_id: one.rating >= ANSWERED for one in mine}
-    judged = np.array([passage in truth for passage in known.passage_ids], bool)
-    rows = np.flatnonzero(judged & known.pooled & (ratings != MISSING).all(axis=1))
-    names = [known.passage_ids[at] for at in rows]
+    judged = np.array([passage in truth for passage in query_ratings.passage_ids], bool)
+    rows = np.flatnonzero(judged & query_ratings.pooled & (ratings != MISSING).all(axis=1))
+    names = [query_ratings.passage_ids[at] for at in rows]
     answers = np.array([truth[name] for name in names], bool)
     held_out = np.array(
         [blake2b(name.encode(), digest_size=1).digest()[0] % 2 == 1 for name in names], bool
@@ -375,7 +376,7 @@ def _known_pairs(
     if held_out.sum() < least:
         raise InputError(
             "too-few-pairs",
-            f"A test of question '{asked[0].question_id}' needs {least} held-out pairs with a"
+            f"A test of question '{questions[0].question_id}' needs {least} held-out pairs with a"
             f" rating and a judgment or override; it has {held_out.sum()}.",
             f"Judge more passages of query '{query_id}', or grade them. About half are held out.",
         )

@@ -272,7 +272,7 @@ def my_work(
     proposed = Counter(entry.query_id for entry in list_proposals(project))
     stale = Counter(entry.query_id for entry in stale_overrides(project))
     judged = _judged_counts(project).get(name, {})
-    done = done_queries(project).get(name, {})
+    done_of_person = done_queries(project).get(name, {})
     ungraded = (
         {} if policy is None else grading_progress(project, basis(project, policy)).ungraded_of
     )
@@ -294,7 +294,7 @@ def my_work(
             entry.pooled,
             ungraded.get(entry.query_id, 0),
             None if compared is None else compared.open_of.get(entry.query_id, 0),
-            entry.query_id in done,
+            entry.query_id in done_of_person,
             due_of(due, entry.query_id, name),
             entry.query_id in blind,
             *sampled.get(entry.query_id, (0, 0)),
@@ -351,7 +351,7 @@ def assessor_shares(project: Project, today: date | None = None) -> list[Assesso
     """
     now = today or date.today()
     pooled = {entry.query_id: entry.pooled for entry in query_overviews(project) if entry.pooled}
-    done, judged, due = done_queries(project), _judged_counts(project), due_dates(project)
+    done_by_name, judged, due = done_queries(project), _judged_counts(project), due_dates(project)
     hidden = {
         (name, entry.query_id)
         for entry in open_double_assignments(project)
@@ -363,7 +363,7 @@ def assessor_shares(project: Project, today: date | None = None) -> list[Assesso
             entry,
             tuple(pooled) if entry.assigned_queries is None else entry.assigned_queries,
             pooled,
-            done,
+            done_by_name,
             judged,
             hidden,
             due,
@@ -378,13 +378,13 @@ def _make_share(
     member: Member,
     query_ids: tuple[str, ...],
     pooled: Mapping[str, int],
-    done: Mapping[str, Mapping[str, object]],
+    done_by_name: Mapping[str, Mapping[str, object]],
     judged: Mapping[str, Mapping[str, int]],
     hidden: Set[tuple[str, str]],
     due: Dues,
     today: date,
 ) -> AssessorProgress:
-    finished = set(query_ids) & set(done.get(member.name, ()))
+    finished = set(query_ids) & set(done_by_name.get(member.name, ()))
     days = [
         day
         for query in query_ids

@@ -103,19 +103,24 @@ def find_visitor(headers: Mapping[str, str]) -> Visitor:
     Raises:
         WorkbenchError: the token is missing or invalid.
     """
-    kind, _, shown = headers.get("authorization", "").partition(" ")
-    shown = shown.strip()
-    if kind.lower() != "bearer" or not shown or len(shown) > 200 or not shown.isascii():
+    kind, _, sent_token = headers.get("authorization", "").partition(" ")
+    sent_token = sent_token.strip()
+    if (
+        kind.lower() != "bearer"
+        or not sent_token
+        or len(sent_token) > 200
+        or not sent_token.isascii()
+    ):
         raise WorkbenchError(
             "no-token",
             "No token in the request.",
             "Send Authorization: Bearer TOKEN. Make a token with exam tokens add.",
         )
     for entry in list_held():
-        if entry.door is not None and hmac.compare_digest(entry.door.token, shown):
+        if entry.door is not None and hmac.compare_digest(entry.door.token, sent_token):
             return Visitor(entry.project, None, "")
     for entry in list_held():
-        if (token := find_token(entry.project, shown)) is not None:
+        if (token := find_token(entry.project, sent_token)) is not None:
             name = token.member().name
             return Visitor(
                 acting_with(entry.project, token), name, f"{entry.project.path} {token.key}"

@@ -173,21 +173,21 @@ async def _from_json(request: Request) -> Pairs:
     ]
 
 
-def check_values(operation: Operation, given: Pairs) -> dict[str, Any]:
+def check_values(operation: Operation, sent_values: Pairs) -> dict[str, Any]:
     """Return the values of a request, converted to the types of the operation.
 
     Raises:
         InputError: a value is missing, unknown, invalid, or given too often.
     """
-    if len(given) > MOST_VALUES:
+    if len(sent_values) > MOST_VALUES:
         raise InputError(
             "too-many-values",
-            f"The request has too many values ({len(given):,}).",
+            f"The request has too many values ({len(sent_values):,}).",
             f"Send at most {MOST_VALUES:,} values per request.",
         )
     many = {parameter.name for parameter in operation.parameters if parameter.many}
     values: dict[str, Any] = {}
-    for spelled, value in given:
+    for spelled, value in sent_values:
         name = spelled.replace("-", "_")
         _check_text(value)
         if name in many:

@@ -108,15 +108,15 @@ class RunningOperation:
     _given: set[str] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
-        asked = self._asked
+        request = self._asked
         self.guest = ServedRequest(
-            asked.project,
-            asked.author,
-            asked.folder.path,
-            asked.files,
-            asked.background,
+            request.project,
+            request.author,
+            request.folder.path,
+            request.files,
+            request.background,
             say=self._pass_output,
-            terminal=asked.terminal,
+            terminal=request.terminal,
             hand_over=self._hand_over,
         )
         _under_way.add(self)
@@ -161,12 +161,12 @@ class RunningOperation:
         }
 
     def _run(self) -> None:
-        asked, code = self._asked, 1
+        request, code = self._asked, 1
         try:
             with (
                 host_guest(self.guest),
-                recorded_as(asked.author),
-                use_access(OWNER if asked.owner else VISITOR),
+                recorded_as(request.author),
+                use_access(OWNER if request.owner else VISITOR),
             ):
                 code = self._code()
             self._ended(code, self._files())
@@ -179,16 +179,16 @@ class RunningOperation:
             self._ended(1, {})
         finally:
             _under_way.discard(self)
-            asked.folder.close()
+            request.folder.close()
 
     def _code(self) -> int:
-        asked, operation = self._asked, self._asked.operation
-        as_text = any(asked.given.get(name) for name in operation.not_json)
+        request, operation = self._asked, self._asked.operation
+        as_text = any(request.given.get(name) for name in operation.not_json)
         try:
             result = operation.call(
-                asked.given, Opening(Path(asked.named) if asked.named else None)
+                request.given, Opening(Path(request.named) if request.named else None)
             )
-            print_result(result, asked.as_json and operation.has_json and not as_text)
+            print_result(result, request.as_json and operation.has_json and not as_text)
         except (Exception, KeyboardInterrupt) as error:
             self.error = as_workbench_error(error)
             if self.error is not None or isinstance(error, KeyboardInterrupt):
@@ -293,7 +293,7 @@ def _failed_response(code: int, printed: str, running: RunningOperation) -> Resp
     return JSONResponse({**details, "exit_code": code, "said": lines[:-1]}, status)
 
 
-def answer_streamed(asked: OperationRequest, visitor: Visitor, number: str) -> Response:
+def answer_streamed(request: OperationRequest, visitor: Visitor, number: str) -> Response:
     """Return lines of JSON with the output and files of an operation; the last line has its exit
     code.
 
@@ -316,7 +316,7 @@ def answer_streamed(asked: OperationRequest, visitor: Visitor, number: str) -> R
         queue_line(None)
 
     running = RunningOperation(
-        asked,
+        request,
         lambda stream, content: queue_line(
             answer_line(**{stream: base64.b64encode(content).decode()})
         ),

@@ -33,13 +33,13 @@ def stop_commands_on_signal() -> Iterator[None]:
 
     def handle_signal(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(stop_commands)
-        if callable(known := before[signal.Signals(number)]):
-            known(number, frame)
+        if callable(handler := before[signal.Signals(number)]):
+            handler(number, frame)
 
     for signal_number in SIGNALS:
         signal.signal(signal_number, handle_signal)
     try:
         yield
     finally:
-        for signal_number, known in before.items():
-            signal.signal(signal_number, known)
+        for signal_number, handler in before.items():
+            signal.signal(signal_number, handler)

@@ -117,7 +117,7 @@ def back_up_project(
         )
     of_file = target is not None and target.suffix == ".duckdb" and not target.is_dir()
     folder = target.parent if of_file and target else target or project.path.parent / FOLDER
-    taken = InputError(
+    file_taken = InputError(
         "file-exists", f"The file {target} already exists.", "Name a new file or a folder."
     )
     with (
@@ -125,26 +125,26 @@ def back_up_project(
         explain_write_errors(target or folder),
     ):
         if of_file and target and target.exists():
-            raise taken
+            raise file_taken
         folder.mkdir(parents=True, exist_ok=True)
         with WorkingFolder(folder) as working:
-            made = working / f"{project.name}.duckdb"
-            _copy_project(project, made)
-            with database_connection(made) as copy:
+            temporary = working / f"{project.name}.duckdb"
+            _copy_project(project, temporary)
+            with database_connection(temporary) as copy:
                 # No other process has the copy open, so its log can be written into the file.
                 remove_open_mark(copy)
-            verify_backup(made)
+            verify_backup(temporary)
             earlier = find_backups(project.path, folder)
             if not of_file or target is None:
                 # The name must sort as the newest, even if the clock was set back.
                 latest = max(
                     [datetime.now(), *(one.made_at + timedelta(seconds=1) for one in earlier)]
                 )
-                path = _rename_dated(made, f"{folder / project.name}-", latest, ".duckdb")
-            elif put_new(made, path := target):
+                path = _rename_dated(temporary, f"{folder / project.name}-", latest, ".duckdb")
+            elif put_new(temporary, path := target):
                 keep = None
             else:
-                raise taken
+                raise file_taken
         for old in earlier[keep - 1 :] if keep else ():
             old.path.unlink(missing_ok=True)
         if author:
@@ -152,12 +152,12 @@ def back_up_project(
         return _backup_at(path, "backup")
 
 
-def _copy_project(project: Project, made: Path) -> None:
+def _copy_project(project: Project, finished: Path) -> None:
     source = project.path.resolve()
     with project.unchanging():
-        pairs = [(source, made)]
+        pairs = [(source, finished)]
         if has_log(source):
-            pairs.append((log_of(source), log_of(made)))
+            pairs.append((log_of(source), log_of(finished)))
         command = [
             sys.executable,
             "-I",
@@ -166,11 +166,11 @@ def _copy_project(project: Project, made: Path) -> None:
             _COPY,
             *(str(path) for pair in pairs for path in pair),
         ]
-        done = subprocess.run(
+        copied = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
-    if done.returncode:
-        code = (done.stderr.split() or [""])[-1]
+    if copied.returncode:
+        code = (copied.stderr.split() or [""])[-1]
         if not code.isdecimal():
             raise ProjectError(
                 "backup-ended-early",
@@ -295,19 +295,19 @@ def restore_backup(source: Path, path: Path, author: str) -> Restored:
             f"{path} is open in this process.",
             "Close the app, then restore the backup.",
         )
-    kept: Path | None = None
+    kept_path: Path | None = None
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with WorkingFolder(path.parent) as working:
-            made = working / path.name
-            shutil.copyfile(source, made)
-            sync_to_disk(made)
+            temporary = working / path.name
+            shutil.copyfile(source, temporary)
+            sync_to_disk(temporary)
             if path.exists():
                 _check_unused(path)
-                kept = _rename_dated(path, f"{path}.replaced-", datetime.now())
+                kept_path = _rename_dated(path, f"{path}.replaced-", datetime.now())
                 if log_of(path).exists():
-                    log_of(path).replace(log_of(kept))
-            move_into_place(made, path, private=True)
+                    log_of(path).replace(log_of(kept_path))
+            move_into_place(temporary, path, private=True)
     # Opening upgrades an older backup to this version, after a copy of its own.
     with closing(open_project(path)) as project:
         log_readonly_action(
@@ -315,9 +315,9 @@ def restore_backup(source: Path, path: Path, author: str) -> Restored:
             author,
             "restore project",
             file=source.name,
-            kept=kept.name if kept else "",
+            kept=kept_path.name if kept_path else "",
         )
-    return Restored(path, kept)
+    return Restored(path, kept_path)
 
 
 def _check_unused(path: Path) -> None:
@@ -339,9 +339,9 @@ STAMP = "%Y%m%d-%H%M%S"
 """Form of a time in the name of a copy."""
 
 
-def _rename_dated(made: Path, begin: str, moment: datetime, end: str = "") -> Path:
+def _rename_dated(finished: Path, begin: str, moment: datetime, end: str = "") -> Path:
     """Rename a file after a time, or after the next second whose name is free; return its path."""
-    while not put_new(made, path := Path(f"{begin}{moment:{STAMP}}{end}")):
+    while not put_new(finished, path := Path(f"{begin}{moment:{STAMP}}{end}")):
         moment += timedelta(seconds=1)
     return path
 
@@ -405,17 +405,17 @@ def find_schedule(project: Project) -> Schedule:
     return Schedule() if text is None else read_schedule(text)
 
 
-def set_backup_schedule(project: Project, wanted: Schedule, author: str) -> bool:
+def set_backup_schedule(project: Project, schedule: Schedule, author: str) -> bool:
     """Set the schedule of backups; return whether it changed."""
-    if find_schedule(project) == wanted:
+    if find_schedule(project) == schedule:
         return False
     with project.transaction() as cursor:
-        put_setting(cursor, SETTING_OF_BACKUPS, json.dumps(asdict(wanted)))
-        log_action(cursor, author, "set backups", **asdict(wanted))
+        put_setting(cursor, SETTING_OF_BACKUPS, json.dumps(asdict(schedule)))
+        log_action(cursor, author, "set backups", **asdict(schedule))
     return True
 
 
-def is_backup_due(wanted: Schedule, newest: datetime | None, now: datetime) -> bool:
+def is_backup_due(schedule: Schedule, newest: datetime | None, now: datetime) -> bool:
     """Return whether a backup is due.
 
     Args:
@@ -423,9 +423,9 @@ def is_backup_due(wanted: Schedule, newest: datetime | None, now: datetime) -> b
             ignored, because the clock was set back.
         now: local time.
     """
-    if not wanted.hours:
+    if not schedule.hours:
         return False
-    return newest is None or newest > now or now - newest >= timedelta(hours=wanted.hours)
+    return newest is None or newest > now or now - newest >= timedelta(hours=schedule.hours)
 
 
 class ScheduledBackups:
@@ -457,20 +457,20 @@ class ScheduledBackups:
         if project is None:
             return None
         try:
-            wanted = find_schedule(project)
+            schedule = find_schedule(project)
             newest = next((one.made_at for one in find_backups(project.path)), None)
-            if not is_backup_due(wanted, newest, now) or (
+            if not is_backup_due(schedule, newest, now) or (
                 newest is not None and project.version() == self._version
             ):
                 return None
             version = project.version()
-            made = back_up_project(project, keep=wanted.keep)
+            backup = back_up_project(project, keep=schedule.keep)
         except WorkbenchError as error:
             self.failed = f"{now:%Y-%m-%d %H:%M}: {error}"
             _log.warning("%s: scheduled backup failed: %s", project.path, error)
             return None
         self.failed, self._version = "", version
-        return made
+        return backup
 
 
 _keeping: weakref.WeakKeyDictionary[Project, ScheduledBackups] = weakref.WeakKeyDictionary()

@@ -533,9 +533,9 @@ def _working_folder(path: Path) -> Path:
         beside = spill_folder() or file.parent
         try:
             # DuckDB reads some characters of a path as a pattern.
-            made = WorkingFolder(beside if as_pattern(beside) == beside else None)
+            folder = WorkingFolder(beside if as_pattern(beside) == beside else None)
         except OSError:
             # A project on a full disk or in a read-only folder can still be read.
-            made = WorkingFolder()
-        _working_folders[file] = made
+            folder = WorkingFolder()
+        _working_folders[file] = folder
     return _working_folders[file].path

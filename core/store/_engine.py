@@ -388,13 +388,13 @@ def release_memory(cursor: duckdb.DuckDBPyConnection) -> None:
 def _evict_memory(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
     """Make DuckDB evict all memory that is not in use; `before` is its memory limit."""
     back = f"SET memory_limit = '{before}'"
-    given = engine_config().get("memory_limit")
+    memory_limit = engine_config().get("memory_limit")
     try:
         cursor.execute("SET memory_limit = '1B'")
     except (duckdb.OutOfMemoryException, duckdb.IOException):
         # After a refusal the setting shows the refused value, and the earlier value was rounded
         # down. On a full disk the data stays in memory.
-        back = f"SET memory_limit = '{given}'" if given else "RESET memory_limit"
+        back = f"SET memory_limit = '{memory_limit}'" if memory_limit else "RESET memory_limit"
     finally:
         cursor.execute(back)
 

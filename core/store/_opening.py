@@ -94,11 +94,11 @@ def make_door(path: Path, address: str) -> Door | None:
     )
     try:
         with WorkingFolder(file.parent) as folder:
-            made = folder / file.name
-            made.write_text(json.dumps(asdict(door)), encoding="utf-8")
-            made.chmod(0o600)
+            temporary = folder / file.name
+            temporary.write_text(json.dumps(asdict(door)), encoding="utf-8")
+            temporary.chmod(0o600)
             # Replaces the door of a server that was killed.
-            made.replace(file)
+            temporary.replace(file)
     except OSError as error:
         _log.warning("%s: commands cannot be forwarded to this server: %s", path, error.strerror)
         return None
@@ -252,12 +252,12 @@ def create_project(path: Path) -> Project:
     Raises:
         InputError: the file exists, or the folder cannot be written.
     """
-    taken = InputError(
+    path_taken = InputError(
         "file-exists",
         f"The file {path} already exists.",
         "Choose another name, or open the existing project.",
     )
-    with explain_write_errors(path), create_file(path, taken) as made:
+    with explain_write_errors(path), create_file(path, path_taken) as made:
         try:
             with database_connection(made, made_here=True) as connection:
                 apply_migrations(connection)

@@ -711,19 +711,21 @@ def by_query(
     Returns:
         The part of each query of `marks`, in their order.
     """
-    kept = project.cached(("by query", key), _QueryParts, reads=frozenset())
-    known, before = kept.content
+    stored_parts = project.cached(("by query", key), _QueryParts, reads=frozenset())
+    known_parts, before = stored_parts.content
     if len(before) != len(made_of) or any(
         old is not new for old, new in zip(before, made_of, strict=True)
     ):
-        known = {}
-    wanted = [
-        query for query, mark in marks.items() if query not in known or known[query][0] != mark
+        known_parts = {}
+    changed = [
+        query
+        for query, mark in marks.items()
+        if query not in known_parts or known_parts[query][0] != mark
     ]
-    made = make(wanted) if wanted else {}
+    made = make(changed) if changed else {}
     parts = {
-        query: (mark, made[query] if query in made else known[query][1])
+        query: (mark, made[query] if query in made else known_parts[query][1])
         for query, mark in marks.items()
     }
-    kept.content = parts, tuple(made_of)
+    stored_parts.content = parts, tuple(made_of)
     return {query: part for query, (_, part) in parts.items()}

@@ -180,11 +180,11 @@ class Cache:
 
     def find(self, key: Hashable, version: int) -> Any:
         """Return the result of a key if it has this version, else `MISSING`."""
-        known = self._kept.get(key)
-        if known is None or known[0] != version:
+        entry = self._kept.get(key)
+        if entry is None or entry[0] != version:
             return MISSING
-        self.keep(key, version, known[1])
-        return known[1]
+        self.keep(key, version, entry[1])
+        return entry[1]
 
     def keep(self, key: Hashable, version: int, result: Any) -> None:
         """Keep a result as the latest."""

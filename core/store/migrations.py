@@ -102,11 +102,14 @@ def apply_migrations(
     Returns:
         The names of the migrations applied by this call.
     """
-    done, wanted = applied_migrations(connection), migration_names() if only is None else only
+    steps_done, steps_wanted = (
+        applied_migrations(connection),
+        migration_names() if only is None else only,
+    )
     missing = [
         (at, name, step)
         for at, (name, step) in enumerate(MIGRATIONS)
-        if name in wanted and name not in done
+        if name in steps_wanted and name not in steps_done
     ]
     for position, name, step in missing:
         connection.execute("BEGIN")
@@ -213,14 +216,14 @@ def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
             f"{path} is a database, but not an Exam Workbench project.",
             NAME_ANOTHER,
         )
-    here = frozenset(one for one in objects if one[2] == "migrations")
-    if here <= expected_objects(migration_names()):
+    migration_objects = frozenset(one for one in objects if one[2] == "migrations")
+    if migration_objects <= expected_objects(migration_names()):
         steps = applied_migrations(connection)
         refuse_newer(path, steps)
         if not (differences := objects ^ expected_objects(tuple(steps))):
             return
     else:
-        differences = here
+        differences = migration_objects
     kind, _, name, *_ = min(differences)
     raise ProjectError(
         "project-changed-elsewhere",

@@ -61,21 +61,21 @@ def offered_boards(
     Raises:
         InputError: a measure is unknown.
     """
-    known = {
+    highest_ratings = {
         stored.spec.name: stored.spec.max_rating
         for stored in label_graders(project)
         if stored.grades
     }
     choices: dict[str, BoardChoice] = {}
-    for grader, top in known.items():
+    for grader, top in highest_ratings.items():
         # With a single grader its name adds nothing.
-        by = f" · {grader}" if len(known) > 1 else ""
+        by = f" · {grader}" if len(highest_ratings) > 1 else ""
         for measure in measures:
-            wanted = parse_measure(measure)
-            if not wanted.takes_grades:
+            parsed = parse_measure(measure)
+            if not parsed.takes_grades:
                 continue
-            prefix = "EXAM " if wanted.ranks_passages else ""
-            for level in range(1, top + 1) if wanted.takes_min_rating else (None,):
+            prefix = "EXAM " if parsed.ranks_passages else ""
+            for level in range(1, top + 1) if parsed.takes_min_rating else (None,):
                 from_level = "" if level is None else f" ≥ {level}"
                 name = f"{prefix}{measure}{from_level}{by}"
                 choices[name] = BoardChoice(measure, "exam", grader, level)
@@ -96,19 +96,19 @@ def offered_boards(
     }
 
 
-def board_name(offered: Mapping[str, BoardChoice], wanted: BoardChoice) -> str | None:
+def board_name(offered: Mapping[str, BoardChoice], board_choice: BoardChoice) -> str | None:
     """Return the name of a leaderboard among those offered; None if it is not offered.
 
     Args:
-        wanted: the leaderboard. Its grader and min rating are compared only if the measure needs
-            them.
+        board_choice: the leaderboard. Its grader and min rating are compared only if the measure
+            needs them.
     """
-    measure = parse_measure(wanted.measure)
-    if wanted.source == "exam" and not measure.takes_grades:
-        wanted = replace(wanted, grader=None)
-    if wanted.source == "exam" and not measure.takes_min_rating:
-        wanted = replace(wanted, min_rating=None)
-    return next((name for name, choice in offered.items() if choice == wanted), None)
+    measure = parse_measure(board_choice.measure)
+    if board_choice.source == "exam" and not measure.takes_grades:
+        board_choice = replace(board_choice, grader=None)
+    if board_choice.source == "exam" and not measure.takes_min_rating:
+        board_choice = replace(board_choice, min_rating=None)
+    return next((name for name, choice in offered.items() if choice == board_choice), None)
 
 
 @as_act("see boards")
@@ -430,7 +430,7 @@ def score_table(board: Leaderboard) -> Table:
 
 def compare_choices(
     project: Project,
-    asked: Mapping[str, BoardChoice],
+    boards: Mapping[str, BoardChoice],
     policy: Policy,
     further: Mapping[str, Table],
     samples: int = 1000,
@@ -441,7 +441,7 @@ def compare_choices(
     Source: llm-reteval specification, section 13.
 
     Args:
-        asked: leaderboards by name.
+        boards: leaderboards by name.
         policy: settings that the leaderboards leave open.
         further: tables from other sources by name, such as LLM-retEval@5.
         samples: number of resamples of the queries.
@@ -450,7 +450,7 @@ def compare_choices(
         InputError: the evaluations have no run or no query in common.
     """
     tables, left_out = dict(further), {}
-    for name, choice in asked.items():
+    for name, choice in boards.items():
         try:
             tables[name] = score_table(make_board(project, choice, policy))
         except InputError as error:

@@ -61,11 +61,11 @@ def list_methods(project: Project) -> list[str]:
     """Return the possible methods: graders that have grades, sources of judgments, imported
     leaderboards.
     """
-    known = [grader.spec.name for grader in label_graders(project) if grader.grades]
+    grader_names = [grader.spec.name for grader in label_graders(project) if grader.grades]
     return list(
         dict.fromkeys(
             [
-                *known,
+                *grader_names,
                 *judgment_sources(project),
                 *(name for name, _ in imported_leaderboards(project)),
             ]
@@ -415,7 +415,7 @@ def meta_table(
     )
 
     def compute() -> MetaTable:
-        wanted = list(dict.fromkeys(column.measure for column in columns))
+        measures_needed = list(dict.fromkeys(column.measure for column in columns))
         boards_against = {
             name: row_boards(
                 project,
@@ -427,7 +427,7 @@ def meta_table(
         drawn: list[TableRow] = []
         apart: list[TableRow] = []
         for row in rows:
-            row_board = row_boards(project, row, wanted)
+            row_board = row_boards(project, row, measures_needed)
             cells = []
             for column in columns:
                 board = row_board[column.measure]
@@ -546,20 +546,23 @@ def _make_cell(
     itself = board.source == official.source or (
         board.source != "exam" and board.scores == official.scores
     )
-    made = compare_boards(board, official, queries, ties, repeats, seed, within_error)
+    compared = compare_boards(board, official, queries, ties, repeats, seed, within_error)
     intervals: dict[str, tuple[float, float] | None] = {}
-    if samples and not made.correlation.undefined:
-        fixed, skipped = made.official.per_query or made.official.scores, official.policy.skipped
+    if samples and not compared.correlation.undefined:
+        fixed, skipped = (
+            compared.official.per_query or compared.official.scores,
+            official.policy.skipped,
+        )
         intervals = bootstrap_intervals(
-            made.board.per_query,
+            compared.board.per_query,
             fixed,
             META_COEFFICIENTS,
             samples,
             seed,
             skipped,
-            made.board.reference_coverage,
+            compared.board.reference_coverage,
         )
-    return Cell(board.measure, made.correlation, itself, {}, intervals, made.queries)
+    return Cell(board.measure, compared.correlation, itself, {}, intervals, compared.queries)
 
 
 def _mark_rows(rows: Sequence[TableRow]) -> Iterator[TableRow]:

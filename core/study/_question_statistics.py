@@ -229,15 +229,15 @@ def diagnose_questions(
     active = [
         question for question in gradable_questions(questions, base.grader) if question.weight != 0
     ]
-    known = ratings.select_questions(active)
-    answers = known >= base.min_rating
+    ratings_known = ratings.select_questions(active)
+    answers = ratings_known >= base.min_rating
     judged = source_judgments(project, source).get(query_id, {}) if source else {}
     has_judgment = np.array([passage in judged for passage in ratings.passage_ids], bool)
     enough = np.array(
         [judged.get(passage, 0) >= policy.min_judgment for passage in ratings.passage_ids], bool
     )
     relevant, non_relevant = has_judgment & enough, has_judgment & ~enough
-    answered_by = _answers_of_systems(project, ratings, query_id, policy, known, answers)
+    answered_by = _answers_of_systems(project, ratings, query_id, policy, ratings_known, answers)
     shares = answer_shares(answered_by)
     positive = np.array([question.weight > 0 for question in active], bool)
     others = answers[:, positive].sum(axis=1)
@@ -248,7 +248,7 @@ def diagnose_questions(
     diagnoses = {}
     for column, question in enumerate(active):
         answered = answers[:, column]
-        graded = (known[:, column] != MISSING) & ratings.pooled
+        graded = (ratings_known[:, column] != MISSING) & ratings.pooled
         alone = answered & relevant & (others == int(question.weight > 0))
         diagnoses[question.question_id] = QuestionDiagnosis(
             question.question_id,
@@ -267,7 +267,7 @@ def diagnose_questions(
         for column, question in enumerate(active)
         if (answers[:, column] & non_relevant).any()
     ]
-    graded_somewhere = (known[:, positive] != MISSING).any(axis=1)
+    graded_somewhere = (ratings_known[:, positive] != MISSING).any(axis=1)
     uncovered = np.flatnonzero(relevant & graded_somewhere & (others == 0))
     return QueryDiagnosis(
         diagnoses,
@@ -284,14 +284,16 @@ def _answers_of_systems(
     ratings: QueryRatings,
     query_id: str,
     policy: Policy,
-    known: Ratings,
+    question_ratings: Ratings,
     answers: Flags,
 ) -> Array:
     """Return, systems x questions, whether the system answers the question down to the cutoff: 1,
     0, or NaN without a usable grade."""
     row_of = {passage: row for row, passage in enumerate(ratings.passage_ids)}
     runs = [by_query.get(query_id) for by_query in ranking_scores(project).values()]
-    matrix = np.full((len(runs), known.shape[1]), 0.0 if policy.skipped == "zero" else np.nan)
+    matrix = np.full(
+        (len(runs), question_ratings.shape[1]), 0.0 if policy.skipped == "zero" else np.nan
+    )
     for row, scores in enumerate(runs):
         if scores is not None:
             top = [
@@ -300,7 +302,7 @@ def _answers_of_systems(
                 if passage in row_of
             ]
             matrix[row] = np.where(
-                (known[top] != MISSING).any(axis=0), answers[top].any(axis=0), np.nan
+                (question_ratings[top] != MISSING).any(axis=0), answers[top].any(axis=0), np.nan
             )
     # If no system has a grade for a question, systems that skipped the query have no value either.
     ranked = [row for row, scores in enumerate(runs) if scores is not None]
@@ -446,11 +448,11 @@ def bank_worth(
 
 
 def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWorth:
-    asked = _refuse_ungraded(_read_systems(project, base, query_id))
+    answer_table = _refuse_ungraded(_read_systems(project, base, query_id))
     analysis = analyse_responses(
-        asked.examinees,
-        [question for _, question, _, _ in asked.items],
-        asked.answers,
+        answer_table.examinees,
+        [question for _, question, _, _ in answer_table.items],
+        answer_table.answers,
         model="2pl",
         bootstrap=0,
         held_out=False,
@@ -459,8 +461,8 @@ def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWort
     told_by = answer_information(theta, items)
     return _make_worth(
         "systems",
-        asked,
-        _verdicts_by_question(asked),
+        answer_table,
+        _verdicts_by_question(answer_table),
         theta,
         told_by,
         items.d,
@@ -482,7 +484,7 @@ def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
     names = [passage for passage, kept in zip(ratings.passage_ids, rows, strict=True) if kept]
     items = [(query_id, q.question_id, q.shown_text, q.weight) for q in questions]
     answers = np.where(np.isnan(levels), np.nan, (levels >= base.min_rating).astype(float))
-    asked = _refuse_ungraded(_AnswerTable(names, items, answers))
+    answer_table = _refuse_ungraded(_AnswerTable(names, items, answers))
     fitted = fit_graded(levels, base.grader.spec.max_rating)
     difficulty = fitted.items.b[:, base.min_rating - 1] if base.min_rating else fitted.items.b[:, 0]
     informative = graded_information(fitted.theta, fitted.items)
@@ -493,7 +495,14 @@ def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
     )
     verdicts = _verdicts_by_question(_read_systems(project, base, query_id))
     return _make_worth(
-        "passages", asked, verdicts, fitted.theta, informative, fitted.items.d, difficulty, few
+        "passages",
+        answer_table,
+        verdicts,
+        fitted.theta,
+        informative,
+        fitted.items.d,
+        difficulty,
+        few,
     )
 
 
@@ -522,28 +531,30 @@ def _read_systems(project: Project, base: Basis, query_id: str | None) -> _Answe
     return _AnswerTable(systems, list(by_item), answers)
 
 
-def _refuse_ungraded(asked: _AnswerTable) -> _AnswerTable:
-    if np.isnan(asked.answers).all():
+def _refuse_ungraded(answer_table: _AnswerTable) -> _AnswerTable:
+    if np.isnan(answer_table.answers).all():
         raise InputError(
             "nothing-graded",
             "No question has a usable grade yet.",
             "Grade passages first: exam grade --grader NAME.",
         )
-    return asked
+    return answer_table
 
 
 _Verdicts = dict[tuple[str, str], tuple[Verdict, str | None]]
 """By query and question: the verdict, and for a redundant question the question that it repeats."""
 
 
-def _verdicts_by_question(asked: _AnswerTable) -> _Verdicts:
+def _verdicts_by_question(answer_table: _AnswerTable) -> _Verdicts:
     verdicts: _Verdicts = {}
     # The items of a query are consecutive.
-    for query_id, of_query in groupby(range(len(asked.items)), key=lambda i: asked.items[i][0]):
+    for query_id, of_query in groupby(
+        range(len(answer_table.items)), key=lambda i: answer_table.items[i][0]
+    ):
         members = list(of_query)
-        ids = [asked.items[i][1] for i in members]
+        ids = [answer_table.items[i][1] for i in members]
         for question_id, (verdict, same) in zip(
-            ids, question_verdicts(asked.answers[:, members]), strict=True
+            ids, question_verdicts(answer_table.answers[:, members]), strict=True
         ):
             verdicts[query_id, question_id] = verdict, None if same is None else ids[same]
     return verdicts
@@ -551,7 +562,7 @@ def _verdicts_by_question(asked: _AnswerTable) -> _Verdicts:
 
 def _make_worth(
     examinees: Examinees,
-    asked: _AnswerTable,
+    answer_table: _AnswerTable,
     verdicts: _Verdicts,
     theta: Array,
     informative: Array,
@@ -562,11 +573,11 @@ def _make_worth(
     order = np.argsort(-np.round(theta, _DIGITS), kind="stable")
     top = max(1, round(TOP * len(order)))
     at_top, overall = informative[order[:top]].mean(axis=0), informative.mean(axis=0)
-    known = (~np.isnan(asked.answers)).sum(axis=0)
-    shares = answer_shares(asked.answers)
+    answer_counts = (~np.isnan(answer_table.answers)).sum(axis=0)
+    shares = answer_shares(answer_table.answers)
     varied = np.array([share is not None and 0 < share < 1 for share in shares], bool)
     rows = []
-    for i, (query_id, question_id, text, weight) in enumerate(asked.items):
+    for i, (query_id, question_id, text, weight) in enumerate(answer_table.items):
         verdict, same = verdicts.get((query_id, question_id), ("no systems", None))
         rows.append(
             QuestionWorth(
@@ -574,7 +585,7 @@ def _make_worth(
                 question_id,
                 text,
                 weight,
-                int(known[i]),
+                int(answer_counts[i]),
                 shares[i],
                 float(d[i]) if varied[i] else None,
                 float(b[i]) if varied[i] else None,
@@ -586,5 +597,5 @@ def _make_worth(
             )
         )
     relative = theta - theta.mean()
-    abilities = {asked.examinees[i]: float(relative[i]) for i in order}
+    abilities = {answer_table.examinees[i]: float(relative[i]) for i in order}
     return BankWorth(examinees, abilities, top, rows, list(remarks))

@@ -114,19 +114,19 @@ def sample_questions(
     Raises:
         InputError: the leaderboard cannot be made.
     """
-    base, wanted = basis(project, policy), parse_measure(measure, policy.cutoff)
-    if base.grader.spec.method == "direct" or not (wanted.takes_grades and wanted.by_query_alone):
+    base, parsed = basis(project, policy), parse_measure(measure, policy.cutoff)
+    if base.grader.spec.method == "direct" or not (parsed.takes_grades and parsed.by_query_alone):
         return []
     board = leaderboard(project, measure, "exam", policy)
 
     def compute() -> list[SampleSize]:
-        asked = {
+        questions_of = {
             query: gradable_questions(
                 asked_questions(project, base.version, query, {}), base.grader
             )
             for query in board.query_ids
         }
-        most = max(map(len, asked.values()), default=0)
+        most = max(map(len, questions_of.values()), default=0)
         sizes = [count for count in _sample_sizes(1, most) if count < most]
         samples = {
             (count, turn): dict[str, dict[str, float]]()
@@ -134,9 +134,9 @@ def sample_questions(
             for turn in range(QUESTION_SAMPLES)
         }
         rng = np.random.default_rng(0)
-        for done, (query, questions) in enumerate(asked.items()):
-            report(done / len(asked))
-            known = load_ratings(project, base, query, questions)
+        for done, (query, questions) in enumerate(questions_of.items()):
+            report(done / len(questions_of))
+            ratings_of_query = load_ratings(project, base, query, questions)
             for (count, _), scores in samples.items():
                 if count >= len(questions):
                     scores[query] = {
@@ -149,7 +149,12 @@ def sample_questions(
                     questions[at] for at in sorted(rng.choice(len(questions), count, replace=False))
                 ]
                 query_score = query_scores(
-                    project, base, wanted.name, known, some, known.select_questions(some)
+                    project,
+                    base,
+                    parsed.name,
+                    ratings_of_query,
+                    some,
+                    ratings_of_query.select_questions(some),
                 )
                 if query_score is not None:
                     scores[query] = query_score
@@ -160,7 +165,7 @@ def sample_questions(
         ]
         return [*points, _summarise_size(most, [board], board)] if points else []
 
-    key = ("sampled questions", wanted.name, base.key, base.min_rating, policy.skipped)
+    key = ("sampled questions", parsed.name, base.key, base.min_rating, policy.skipped)
     return project.cached(key, compute)
 
 
@@ -183,16 +188,16 @@ def _board_of_scores(board: Leaderboard, scores: dict[str, dict[str, float]]) ->
 
 def _summarise_size(count: int, samples: Sequence[Leaderboard], whole: Leaderboard) -> SampleSize:
     taus = [correlate_scores(sample.scores, whole.scores).kendall for sample in samples]
-    known = [tau for tau in taus if tau is not None]
+    known_taus = [tau for tau in taus if tau is not None]
     separable = [
         value for sample in samples if (value := _separable_difference(sample)) is not None
     ]
     return SampleSize(
         count,
         float(np.mean(separable)) if separable else None,
-        float(np.mean(known)) if known else None,
-        min(known, default=None),
-        max(known, default=None),
+        float(np.mean(known_taus)) if known_taus else None,
+        min(known_taus, default=None),
+        max(known_taus, default=None),
     )
 
 
@@ -221,18 +226,18 @@ def questions_sentence(sizes: Sequence[SampleSize]) -> str:
     """
     if not sizes:
         return ""
-    kept = sizes[-1]
+    enough = sizes[-1]
     for size in reversed(sizes[:-1]):
         if size.kendall is None or size.kendall < ENOUGH:
             break
-        kept = size
-    if kept is sizes[-1]:
+        enough = size
+    if enough is sizes[-1]:
         return (
-            f"Fewer than {kept.count:,} questions per query change the order of all questions (mean"
-            f" Kendall below {ENOUGH})."
+            f"Fewer than {enough.count:,} questions per query change the order of all questions"
+            f" (mean Kendall below {ENOUGH})."
         )
     return (
-        f"With {kept.count:,} of up to {sizes[-1].count:,} questions per query, the order is"
-        f" nearly that of all questions (mean Kendall {kept.kendall:z.2f}, {kept.low:z.2f} to"
-        f" {kept.high:z.2f} in {QUESTION_SAMPLES} samples)."
+        f"With {enough.count:,} of up to {sizes[-1].count:,} questions per query, the order is"
+        f" nearly that of all questions (mean Kendall {enough.kendall:z.2f}, {enough.low:z.2f} to"
+        f" {enough.high:z.2f} in {QUESTION_SAMPLES} samples)."
     )

@@ -341,13 +341,13 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
         for run, query, question, weight, first, usable in rows
         if usable
     )
-    asked = group_pairs(
+    answered_questions = group_pairs(
         (query, (question, weight, [of_run.get(run, False) for run in runs]))
         for (query, question, weight), of_run in answers.items()
     )
     flags = {
         query: np.array([question in sealed for question, _, _ in of_query])
-        for query, of_query in asked.items()
+        for query, of_query in answered_questions.items()
     }
     queries = [query for query, flag in flags.items() if flag.any() and not flag.all()]
     if len(runs) < 3 or len(queries) < 2:
@@ -358,8 +358,11 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
             "Use at least 3 systems and 2 queries, and grade the sealed questions.",
         )
     tested = sealed_test(
-        [np.array([answered for _, _, answered in asked[query]]).T for query in queries],
-        [np.array([weight for _, weight, _ in asked[query]]) for query in queries],
+        [
+            np.array([answered for _, _, answered in answered_questions[query]]).T
+            for query in queries
+        ],
+        [np.array([weight for _, weight, _ in answered_questions[query]]) for query in queries],
         [flags[query] for query in queries],
     )
     columns = (

@@ -159,8 +159,10 @@ def judged_shares(
         InputError: the grader or version is unknown.
     """
     names = list(ranking_scores(project)) if runs is None else check_runs(project, runs)
-    known = {"exam": label_qrels(project, basis(project, policy))} if label_graders(project) else {}
-    known |= {
+    labels_by_source = (
+        {"exam": label_qrels(project, basis(project, policy))} if label_graders(project) else {}
+    )
+    labels_by_source |= {
         source: source_judgments(project, source)
         for source in judgment_sources(project)
         if official
@@ -177,7 +179,7 @@ def judged_shares(
             query: {passage for passage, value in of_query.items() if value >= 0}
             for query, of_query in values.items()
         }
-        for source, values in known.items()
+        for source, values in labels_by_source.items()
     }
     shares = []
     for run in names:

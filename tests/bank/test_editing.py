@@ -73,7 +73,7 @@ def test_pasting_strips_bullets_numbers_blanks_and_duplicates():
 
 def test_pasted_question_already_active_is_skipped():
     retired_one = replace(OTHER, active=False)
-    found, again = paste_questions("q1", f"- {FULL.text}\n2. Why?\n{OTHER.text}\nWhy?", known=[FULL, retired_one])
+    found, again = paste_questions("q1", f"- {FULL.text}\n2. Why?\n{OTHER.text}\nWhy?", existing=[FULL, retired_one])
     assert ([q.text for q in found], again) == (["Why?", OTHER.text], 2)
 
 

@@ -40,21 +40,21 @@ class Bert:
         Returns:
             Float (texts, tokens, width): the last layer.
         """
-        known = self.weights
+        weights = self.weights
         # All texts belong to the first segment.
         hidden = (
-            known["embeddings.word_embeddings.weight"][ids]
-            + known["embeddings.token_type_embeddings.weight"][0]
-            + known["embeddings.position_embeddings.weight"][: ids.shape[1]]
+            weights["embeddings.word_embeddings.weight"][ids]
+            + weights["embeddings.token_type_embeddings.weight"][0]
+            + weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
         )
         hidden = self._norm("embeddings.LayerNorm", hidden)
         for number in range(self.layers):
             layer = f"encoder.layer.{number}"
-            seen = self._dense(
+            attended = self._dense(
                 f"{layer}.attention.output.dense",
                 self._attention(f"{layer}.attention.self", hidden, mask),
             )
-            hidden = self._norm(f"{layer}.attention.output.LayerNorm", seen + hidden)
+            hidden = self._norm(f"{layer}.attention.output.LayerNorm", attended + hidden)
             wide = functional.gelu(self._dense(f"{layer}.intermediate.dense", hidden))
             hidden = self._norm(
                 f"{layer}.output.LayerNorm", self._dense(f"{layer}.output.dense", wide) + hidden

@@ -62,10 +62,10 @@ class EncodedPassage:
         return StoredVectors(self.vector.tobytes(), self.sentences.tobytes())
 
 
-def _from_kept(kept: StoredVectors, text: str, role: str) -> EncodedPassage:
-    sentences = np.frombuffer(kept.sentences, np.float16).reshape(-1, DIMENSIONS)
+def _from_kept(stored: StoredVectors, text: str, role: str) -> EncodedPassage:
+    sentences = np.frombuffer(stored.sentences, np.float16).reshape(-1, DIMENSIONS)
     spans = split_sentences(text) if role == PASSAGE else []
-    return EncodedPassage(np.frombuffer(kept.vector, np.float32), spans, sentences)
+    return EncodedPassage(np.frombuffer(stored.vector, np.float32), spans, sentences)
 
 
 @dataclass(eq=False)
@@ -284,14 +284,14 @@ class EmbeddingGrader:
         Raises:
             GradingError: the model is not installed or its weights are not the expected ones.
         """
-        wanted = group_pairs((passage, question) for question, passage in pairs)
-        order = list(wanted)
-        asked = {key: question.text for key, question in questions.items()}
+        questions_of = group_pairs((passage, question) for question, passage in pairs)
+        order = list(questions_of)
+        texts = {key: question.text for key, question in questions.items()}
         for start in range(0, len(order), BLOCK):
             if not control.may_continue():
                 return
-            block = {passage: wanted.pop(passage) for passage in order[start : start + BLOCK]}
-            outcomes = self._grade_block(asked, passages, block, control.vectors)
+            block = {passage: questions_of.pop(passage) for passage in order[start : start + BLOCK]}
+            outcomes = self._grade_block(texts, passages, block, control.vectors)
             for first in range(0, len(outcomes), BATCH):
                 yield outcomes[first : first + BATCH]
 
@@ -304,8 +304,8 @@ class EmbeddingGrader:
     ) -> list[Outcome]:
         """Grade the questions of a few passages (question keys by passage key)."""
         wanted = dict.fromkeys(q for some in block.values() for q in some)
-        asked = [q for q in wanted if questions[q].strip()]
-        column = {question: i for i, question in enumerate(asked)}
+        askable = [q for q in wanted if questions[q].strip()]
+        column = {question: i for i, question in enumerate(askable)}
         usable = [p for p in block if passages[p].strip()]
         outcomes: list[Outcome] = [
             (
@@ -321,21 +321,21 @@ class EmbeddingGrader:
             for q in some
             if q not in column or not passages[p].strip()
         ]
-        if not (asked and usable):
+        if not (askable and usable):
             return outcomes
-        encoded_questions = _CACHE.get([questions[q] for q in asked], QUESTION, store)
+        encoded_questions = _CACHE.get([questions[q] for q in askable], QUESTION, store)
         encoded = _CACHE.get([passages[p] for p in usable], PASSAGE, store)
         matrix = np.stack([q.vector for q in encoded_questions])
         cosines = np.stack([p.vector for p in encoded]) @ matrix.T
         nearness = np.concatenate([p.sentences for p in encoded]).astype(np.float32) @ matrix.T
         first = 0
-        for row, (passage, kept) in enumerate(zip(usable, encoded, strict=True)):
+        for row, (passage, vectors) in enumerate(zip(usable, encoded, strict=True)):
             some = [question for question in block[passage] if question in column]
             columns = [column[question] for question in some]
-            own = nearness[first : first + len(kept.sentences), columns]
+            own = nearness[first : first + len(vectors.sentences), columns]
             nearest = own.argmax(0) if len(own) else np.zeros(len(some), dtype=np.int64)
-            first += len(kept.sentences)
-            grades = self._grades(passages[passage], kept.spans, cosines[row, columns], nearest)
+            first += len(vectors.sentences)
+            grades = self._grades(passages[passage], vectors.spans, cosines[row, columns], nearest)
             outcomes.extend(zip(some, [passage] * len(some), grades, strict=True))
         return outcomes
 

@@ -241,33 +241,33 @@ class Session:
         else:
             self._go_on(_PairInProgress(-math.inf, next(self._ages), *new), None)
 
-    def _start(self, client: openai.AsyncOpenAI, asked: _PairInProgress) -> bool:
+    def _start(self, client: openai.AsyncOpenAI, in_progress: _PairInProgress) -> bool:
         """Make a pair's call if possible; return whether the budget may allow another one now."""
         end = self.endpoint
-        dialect = replace(end.dialect, structured=False) if asked.plain else end.dialect
+        dialect = replace(end.dialect, structured=False) if in_progress.plain else end.dialect
         request = prepare_request(
-            asked.call,
+            in_progress.call,
             end.model,
             end.temperature,
             dialect,
-            asked.keep,
+            in_progress.keep,
             end.max_tokens_in,
             end.thinking,
             end.extra,
         )
         if isinstance(request, Completion):
-            self._go_on(asked, request)
+            self._go_on(in_progress, request)
         elif not self.control.reserve(*request.reserved, patient=True):
             if not self.control.exhausted:
                 # The reservations of calls in flight exceed their usage, so the call may be allowed
                 # later.
-                heapq.heappush(self._waiting, asked)
+                heapq.heappush(self._waiting, in_progress)
             return False
         else:
-            asked.probe = self._outage.is_waiting
+            in_progress.probe = self._outage.is_waiting
             self._begun += 1
-            asked.begun = self._begun
-            task = asyncio.create_task(self._call(client, asked, request))
+            in_progress.begun = self._begun
+            task = asyncio.create_task(self._call(client, in_progress, request))
             self._flying[task] = request
             task.add_done_callback(self._end_call)
         return True
@@ -325,39 +325,43 @@ class Session:
         self._report(problem)
         self._fail(error)
 
-    def _postpone(self, asked: _PairInProgress, verdict: NoCallPossible) -> None:
+    def _postpone(self, in_progress: _PairInProgress, verdict: NoCallPossible) -> None:
         """Wait for an answer to another passage, to tell a refused passage from a refused key."""
         self._report(verdict.reason)
-        asked.given_up, self._barred = verdict.reason, verdict.error
-        self._doubtful.append(asked)
+        in_progress.given_up, self._barred = verdict.reason, verdict.error
+        self._doubtful.append(in_progress)
         if (
             len({doubtful.pair[1] for doubtful in self._doubtful}) >= BARRED_PASSAGES
             or len(self._doubtful) >= SILENT_PAIRS
         ):
             self._fail(verdict.error)
 
-    def _retry(self, asked: _PairInProgress, fault: AttemptFailed) -> None:
+    def _retry(self, in_progress: _PairInProgress, fault: AttemptFailed) -> None:
         """Schedule a pair's next attempt, or fail it; wait for an unreachable endpoint."""
         problem = fault.reason + (f": {fault.detail}" if fault.detail else "")
         if self._outage.is_waiting:
-            self._retry_during_outage(asked, problem, fault.wait)
+            self._retry_during_outage(in_progress, problem, fault.wait)
             return
-        if fault.slow and asked.begun > self._heard:
+        if fault.slow and in_progress.begun > self._heard:
             # No call that started later has an answer, so the load may make all of them slow.
-            if self.endpoint.pace.halve_calls(len(self._flying), asked.begun, self._begun):
+            if self.endpoint.pace.halve_calls(len(self._flying), in_progress.begun, self._begun):
                 self._report(f"{problem}; the number of parallel calls is reduced")
-                self._ask_again(asked, self.endpoint.clock())
+                self._ask_again(in_progress, self.endpoint.clock())
                 return
             if self.endpoint.is_hanging and self.control.patience <= 0:
                 self._stop(
                     self._outage.given_up("does not answer. The last call ended", problem), problem
                 )
                 return
-            asked.failures = self.endpoint.attempts if self.endpoint.is_hanging else asked.failures
+            in_progress.failures = (
+                self.endpoint.attempts if self.endpoint.is_hanging else in_progress.failures
+            )
             self.endpoint.stretched = 2 * self.endpoint.limit_s
-        asked.failures += 1
+        in_progress.failures += 1
         wait = (
-            backoff_seconds(asked.failures, random.random()) if fault.wait is None else fault.wait
+            backoff_seconds(in_progress.failures, random.random())
+            if fault.wait is None
+            else fault.wait
         )
         if wait > self.control.longest_pause:
             error = GradingError(
@@ -374,43 +378,48 @@ class Session:
         attempts = (
             self.endpoint.attempts if self.control.attempts is None else self.control.attempts
         )
-        if asked.failures < attempts:
+        if in_progress.failures < attempts:
             self._report(
-                f"{problem} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)"
+                f"{problem} (attempt {in_progress.failures} of {attempts},"
+                f" the next in {wait:.1f} s)"
             )
-            self._ask_again(asked, self.endpoint.clock() + wait)
+            self._ask_again(in_progress, self.endpoint.clock() + wait)
         else:
-            self._give_up_or_doubt(asked, fault, problem)
+            self._give_up_or_doubt(in_progress, fault, problem)
 
     def _retry_during_outage(
-        self, asked: _PairInProgress, problem: str, wait: float | None
+        self, in_progress: _PairInProgress, problem: str, wait: float | None
     ) -> None:
         """Continue waiting after a failed try. It does not count as an attempt of the pair, which
         is not at fault.
         """
-        if asked.probe and self._left_alone():
+        if in_progress.probe and self._left_alone():
             self._outage.end()
-            self._doubtful += [asked, *self._waiting]
+            self._doubtful += [in_progress, *self._waiting]
             self._waiting = []
             return
-        if asked.probe:
+        if in_progress.probe:
             self._wait_on(problem, wait)
-        asked.failures = 0
-        self._ask_again(asked, self.endpoint.clock())
+        in_progress.failures = 0
+        self._ask_again(in_progress, self.endpoint.clock())
 
-    def _give_up_or_doubt(self, asked: _PairInProgress, fault: AttemptFailed, problem: str) -> None:
+    def _give_up_or_doubt(
+        self, in_progress: _PairInProgress, fault: AttemptFailed, problem: str
+    ) -> None:
         """Fail a pair after its last attempt, or put it aside if the endpoint may be at fault."""
         # A person who tries one pair needs the details; in a job, equal reasons are counted.
-        attempts = how_many(asked.failures, "attempts")
-        asked.given_up = (
+        attempts = how_many(in_progress.failures, "attempts")
+        in_progress.given_up = (
             problem if self.control.attempts == 1 else f"{fault.reason} after {attempts}"
         )
         # A pair that fails again after an outage, while others succeed, is itself at fault.
-        spared_in_vain = 0 < asked.spared < self._heard
+        spared_in_vain = 0 < in_progress.spared < self._heard
         # An unusable answer says nothing about the endpoint once a later pair has its answer.
-        silent = asked.begun > self._heard and not (fault.said and asked.age < self._answered)
+        silent = in_progress.begun > self._heard and not (
+            fault.said and in_progress.age < self._answered
+        )
         if self.control.patience > 0 and silent and not spared_in_vain:
-            self._doubtful.append(asked)
+            self._doubtful.append(in_progress)
             if (
                 fault.gone
                 or (fault.slow and self.endpoint.is_hanging)
@@ -418,12 +427,12 @@ class Session:
             ):
                 self._wait_on(problem, fault.wait)
             return
-        self._report(f"{problem} (attempt {asked.failures}, no more attempts)")
-        self._give_up(asked, asked.given_up, "does not answer", problem)
+        self._report(f"{problem} (attempt {in_progress.failures}, no more attempts)")
+        self._give_up(in_progress, in_progress.given_up, "does not answer", problem)
 
-    def _ask_again(self, asked: _PairInProgress, due: float) -> None:
-        asked.due = due
-        heapq.heappush(self._waiting, asked)
+    def _ask_again(self, in_progress: _PairInProgress, due: float) -> None:
+        in_progress.due = due
+        heapq.heappush(self._waiting, in_progress)
 
     def _left_alone(self) -> bool:
         """Return whether only a few pairs are left that failed and were tried again, too few to
@@ -440,14 +449,14 @@ class Session:
         """Wait for the endpoint, or give up if the patience has ended."""
         if (given_up := self._outage.wait(problem, asked_wait)) is not None:
             self._fail(given_up)
-        for asked in self._doubtful:
-            asked.spared = self._begun
+        for in_progress in self._doubtful:
+            in_progress.spared = self._begun
         self._waiting += self._doubtful
         self._doubtful = []
         # Schedule all waiting pairs as if no attempt had been made.
-        for asked in self._waiting:
-            asked.failures = 0
-            asked.due = min(asked.due, self.endpoint.clock())
+        for in_progress in self._waiting:
+            in_progress.failures = 0
+            in_progress.due = min(in_progress.due, self.endpoint.clock())
         heapq.heapify(self._waiting)
 
     def _give_up_doubtful(self, every: bool = False) -> None:
@@ -457,27 +466,33 @@ class Session:
         Args:
             every: whether all of them fail, because no pairs are left to ask.
         """
-        lost = [asked for asked in self._doubtful if every or asked.begun < self._heard]
-        self._doubtful = [
-            asked for asked in self._doubtful if not every and asked.begun >= self._heard
+        lost = [
+            in_progress
+            for in_progress in self._doubtful
+            if every or in_progress.begun < self._heard
         ]
-        for asked in lost:
-            self._report(f"{asked.given_up}, no more attempts")
-            self._go_on(asked, Completion(error=asked.given_up))
+        self._doubtful = [
+            in_progress
+            for in_progress in self._doubtful
+            if not every and in_progress.begun >= self._heard
+        ]
+        for in_progress in lost:
+            self._report(f"{in_progress.given_up}, no more attempts")
+            self._go_on(in_progress, Completion(error=in_progress.given_up))
 
-    def _give_up(self, asked: _PairInProgress, error: str, what: str, last: str) -> None:
+    def _give_up(self, in_progress: _PairInProgress, error: str, what: str, last: str) -> None:
         """Fail a pair; also give up the endpoint if too many pairs in a row fail for good without a
         success.
         """
-        self._go_on(asked, Completion(error=error))
+        self._go_on(in_progress, Completion(error=error))
         # If a pair that started later has its answer, the endpoint works, and this slower failure
         # says nothing about it. Consecutive questions are often about one passage, and that passage
         # may be the cause.
-        if asked.age < self._answered or (
-            self._answered >= 0 and asked.pair[1] == self._silent_passage
+        if in_progress.age < self._answered or (
+            self._answered >= 0 and in_progress.pair[1] == self._silent_passage
         ):
             return
-        self._silent_passage = asked.pair[1]
+        self._silent_passage = in_progress.pair[1]
         self._silent += 1
         if self._silent >= max(SILENT_PAIRS, self._max_calls):
             self._fail(
@@ -486,17 +501,21 @@ class Session:
                 )
             )
 
-    def _go_on(self, asked: _PairInProgress, completion: Completion | None) -> None:
+    def _go_on(self, in_progress: _PairInProgress, completion: Completion | None) -> None:
         """Send a completion to a pair's steps, or None to start them; accept their next call or
         their grade.
         """
         try:
-            asked.call = next(asked.steps) if completion is None else asked.steps.send(completion)
+            in_progress.call = (
+                next(in_progress.steps)
+                if completion is None
+                else in_progress.steps.send(completion)
+            )
         except StopIteration as end:
-            self._outbox.put((*asked.pair, end.value))
+            self._outbox.put((*in_progress.pair, end.value))
         else:
-            asked.failures, asked.keep, asked.plain = 0, None, False
-            self._ask_again(asked, -math.inf)
+            in_progress.failures, in_progress.keep, in_progress.plain = 0, None, False
+            self._ask_again(in_progress, -math.inf)
 
     async def _wait(self) -> None:
         """Wait until a call ends, one is due, or it is time to check the control."""

@@ -363,7 +363,7 @@ def _option_chances(call: Call, completion: Completion, logprobs: Any) -> dict[s
         return None
     # Reasoning before the answer may name the choice, too.
     order = reversed(tokens) if reasoning_length(completion.text) else tokens
-    found = next(
+    option_token = next(
         (
             token
             for token in order
@@ -371,7 +371,7 @@ def _option_chances(call: Call, completion: Completion, logprobs: Any) -> dict[s
         ),
         None,
     )
-    top = found.get("top_logprobs") if found else None
+    top = option_token.get("top_logprobs") if option_token else None
     weights = dict.fromkeys(map(str.casefold, call.options), 0.0)
     for one in top if isinstance(top, list) else ():
         value = one.get("logprob") if isinstance(one, dict) else None

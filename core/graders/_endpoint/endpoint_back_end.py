@@ -433,13 +433,13 @@ class EndpointBackEnd:
             f" temperature from 0, and thinking_tokens from 0 to {MOST_THINKING:,}.",
             sound,
         )
-        taken = sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS)
+        own_fields = sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS)
         check_rules(
             (
-                bool(taken),
+                bool(own_fields),
                 InputError(
                     "invalid-further-fields",
-                    f"The additional request fields contain {', '.join(taken)}, which the"
+                    f"The additional request fields contain {', '.join(own_fields)}, which the"
                     " grader sets itself.",
                     "Remove it there. Use the grader's own parameters for the temperature and"
                     " structured output.",

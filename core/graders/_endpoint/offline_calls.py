@@ -104,7 +104,7 @@ def order_pairs(grader: Grader, pairs: Sequence[Pair]) -> list[Pair]:
 def replay_pair(
     grader: Grader,
     pair: Pair,
-    asked: GraderInput,
+    question: GraderInput,
     passage: str,
     find_result: Callable[[Mapping[str, Any]], CallResult | None],
     key: str = "",
@@ -129,23 +129,30 @@ def replay_pair(
     models: list[str] = []
     completions: list[Completion] = []
     keep: int | None = None
-    steps = reading.next_steps(pair, asked, passage)
+    steps = reading.next_steps(pair, question, passage)
     try:
         call = next(steps)
         while True:
-            made = back_end.prepared(call, keep)
-            if isinstance(made, Completion):
-                completion = made
+            prepared = back_end.prepared(call, keep)
+            if isinstance(prepared, Completion):
+                completion = prepared
             else:
-                reply = find_result(made.body)
+                reply = find_result(prepared.body)
                 if reply is None:
                     return ReplayedPair(
-                        None, made.body, used, tuple(models), made.reserved, tuple(completions)
+                        None,
+                        prepared.body,
+                        used,
+                        tuple(models),
+                        prepared.reserved,
+                        tuple(completions),
                     )
-                if reply.content is None and (shorter := _characters_to_keep(reply.error, made)):
+                if reply.content is None and (
+                    shorter := _characters_to_keep(reply.error, prepared)
+                ):
                     keep = shorter
                     continue
-                completion, tokens, model = _read_reply(reply, made, key)
+                completion, tokens, model = _read_reply(reply, prepared, key)
                 used = used.plus(tokens)
                 models += [model] if model else []
             completions.append(completion)

@@ -111,15 +111,15 @@ def without_keys(text: str, keys: Iterable[str]) -> str:
 @lru_cache(maxsize=16)
 def _pieces_of(key: str) -> tuple[_Pieces, ...]:
     by_length: dict[tuple[re.Pattern[str], int], set[str]] = {}
-    for kept, length, form in _key_forms(key):
-        written = "".join(kept.findall(form.lower()))
+    for pattern, length, form in _key_forms(key):
+        written = "".join(pattern.findall(form.lower()))
         for spelling in (written, written[::-1]):
-            by_length.setdefault((kept, length), set()).update(
+            by_length.setdefault((pattern, length), set()).update(
                 spelling[at : at + length] for at in range(len(spelling) - length + 1)
             )
     return tuple(
         _Pieces(
-            kept,
+            pattern,
             length,
             frozenset(pieces),
             frozenset(
@@ -128,7 +128,7 @@ def _pieces_of(key: str) -> tuple[_Pieces, ...]:
                 for at in range(length - length // 2 + 1)
             ),
         )
-        for (kept, length), pieces in by_length.items()
+        for (pattern, length), pieces in by_length.items()
         if pieces
     )
 
@@ -246,10 +246,10 @@ def _find_runs(text: str, looked_for: _Pieces) -> list[tuple[int, int]]:
 
 
 def _cut_out(text: str, marked: list[tuple[int, int]]) -> str:
-    kept: list[str] = []
+    parts_kept: list[str] = []
     end = 0
     for begin, until in sorted(marked):
-        if begin > end or not kept:
-            kept += [text[end:begin], REDACTED]
+        if begin > end or not parts_kept:
+            parts_kept += [text[end:begin], REDACTED]
         end = max(end, until)
-    return "".join([*kept, text[end:]])
+    return "".join([*parts_kept, text[end:]])

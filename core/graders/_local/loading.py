@@ -402,11 +402,11 @@ def _refuse_pickles(source: Source, config: Any) -> None:
         )
 
 
-def prompt_token_limit(asked: int | None, limit: int, positions: int | None) -> int:
+def prompt_token_limit(requested: int | None, limit: int, positions: int | None) -> int:
     """Return the most tokens of a prompt with its answer: the requested number, or the model's own
     limit.
     """
-    return min(asked or limit, positions or asked or limit)
+    return min(requested or limit, positions or requested or limit)
 
 
 def _load_or_download(source: Source, device: str, dtype: str, task: Task) -> Loaded:

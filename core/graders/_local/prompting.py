@@ -301,7 +301,7 @@ class Prompting:
         )
         return [end for _, end in encoded.offset_mapping]
 
-    def _render(self, asked: Sequence[tuple[Call, Mapping[str, str]]]) -> list[str]:
+    def _render(self, calls: Sequence[tuple[Call, Mapping[str, str]]]) -> list[str]:
         """Return the prompts of calls with their values, in the model's chat template if it is a
         chat model.
         """
@@ -311,7 +311,7 @@ class Prompting:
                 {name: self._as_data(value) for name, value in values.items()},
                 call.fence,
             )
-            for call, values in asked
+            for call, values in calls
         ]
         whole = [messages.joined() for messages in filled]
         if not self.chat:

@@ -25,13 +25,13 @@ def fill_template(line: str) -> dict[str, Any]:
     """Return the result of one request: the text, None if the template refuses its messages, or why
     it is unusable.
     """
-    asked = json.loads(line)
+    request = json.loads(line)
     try:
         (text,), _ = render_jinja_template(
-            [asked["messages"]],
-            chat_template=asked["template"],
+            [request["messages"]],
+            chat_template=request["template"],
             add_generation_prompt=True,
-            **asked["values"],
+            **request["values"],
         )
     except Exception as error:
         if isinstance(error, TemplateError) and not isinstance(error, SecurityError):

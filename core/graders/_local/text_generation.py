@@ -186,13 +186,13 @@ class OptionRecorder:
 
     def stop(self, input_ids: torch.Tensor, scores: Any) -> torch.Tensor:
         """Return whether each row is settled."""
-        done = torch.zeros(len(input_ids), dtype=torch.bool)
+        is_done = torch.zeros(len(input_ids), dtype=torch.bool)
         if self.settled is not None:
             for row, tokens in enumerate(input_ids[:, self.start :].tolist()):
                 if row not in self.length and self.settled(self.decode(tokens)):
                     self.length[row] = len(tokens)
-                done[row] = row in self.length
-        return done.to(input_ids.device)
+                is_done[row] = row in self.length
+        return is_done.to(input_ids.device)
 
     def scores(self, row: int) -> torch.Tensor:
         """Return the recorded scores of one row, float (steps, len(tokens))."""
@@ -238,11 +238,11 @@ def sum_likelihoods(likelihoods: torch.Tensor, counted: torch.Tensor) -> list[Li
 
 
 def pad_rows(
-    rows: Sequence[Sequence[int]], pad: int, left: bool, device: str
+    rows: Sequence[Sequence[int]], pad: int, on_left: bool, device: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return rows of tokens as a matrix and its mask, both long (rows, longest)."""
     tokens = [torch.tensor(row, dtype=torch.long) for row in rows]
-    side = "left" if left else "right"
+    side = "left" if on_left else "right"
     ids = pad_sequence(tokens, True, pad, side)
     mask = pad_sequence([torch.ones_like(row) for row in tokens], True, 0, side)
     return ids.to(device), mask.to(device)
@@ -376,12 +376,12 @@ class CausalRunner:
     def inputs(self, prompts: Sequence[list[int]], batch: Batch) -> dict[str, Any]:
         """Return the arguments of `generate` for a batch; see `write_texts`."""
         if not batch[0].shared:
-            ids, mask = self._pad_rows([prompts[group.rows[0]] for group in batch], left=True)
+            ids, mask = self._pad_rows([prompts[group.rows[0]] for group in batch], on_left=True)
             return {"input_ids": ids, "attention_mask": mask}
         beginnings = [prompts[group.rows[0]][: group.shared] for group in batch]
         of = [place for place, group in enumerate(batch) for _ in group.rows]
         rest, rest_mask = self._pad_rows(
-            [prompts[row][group.shared :] for group in batch for row in group.rows], left=True
+            [prompts[row][group.shared :] for group in batch for row in group.rows], on_left=True
         )
         ids, mask, cache = self._read(beginnings, of)
         return {
@@ -427,7 +427,7 @@ class CausalRunner:
         """Return the likelihood of the tokens of each row from `starts` on, row i after prefix
         `owners[i]`.
         """
-        ids, mask = self._pad_rows(rows, left=False)
+        ids, mask = self._pad_rows(rows, on_left=False)
         extra: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
         if beginnings:
             _, before, cache = self._read(beginnings, owners)
@@ -453,7 +453,7 @@ class CausalRunner:
         """Read each prefix once; return tokens, mask and cache of prefix `owners[i]` in row i."""
         from transformers import DynamicCache
 
-        ids, mask = self._pad_rows(beginnings, left=True)
+        ids, mask = self._pad_rows(beginnings, on_left=True)
         extra: dict[str, Any] = (
             {"position_ids": _token_positions(mask)} if "position_ids" in self._takes else {}
         )
@@ -468,9 +468,9 @@ class CausalRunner:
         return ids[index], mask[index], cache
 
     def _pad_rows(
-        self, rows: Sequence[Sequence[int]], left: bool
+        self, rows: Sequence[Sequence[int]], on_left: bool
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        return pad_rows(rows, pad_token(self.loaded), left, self.loaded.device)
+        return pad_rows(rows, pad_token(self.loaded), on_left, self.loaded.device)
 
 
 def _token_positions(mask: torch.Tensor) -> torch.Tensor:
@@ -581,7 +581,7 @@ class Seq2SeqRunner:
         model: Any = self.loaded.model
         ids, mask = pad_rows(prompts, pad_token(self.loaded), False, self.loaded.device)
         hidden = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-        labels, shown = pad_rows(targets, 0, False, self.loaded.device)
+        labels, label_mask = pad_rows(targets, 0, False, self.loaded.device)
         first = model.generation_config.decoder_start_token_id
         shifted = torch.cat([torch.full_like(labels[:, :1], first), labels[:, :-1]], dim=1)
         logits = model(
@@ -597,4 +597,4 @@ class Seq2SeqRunner:
         special = torch.isin(
             labels, torch.tensor(self.loaded.tokenizer.all_special_ids, device=labels.device)
         )
-        return sum_likelihoods(likelihoods, shown * ~special)
+        return sum_likelihoods(likelihoods, label_mask * ~special)

@@ -400,11 +400,11 @@ class TransformersBackEnd(LocalBackEnd):
         for batch in self._allowed(
             self._runner.plan_weighing(tokens, self._budget), tokens, 0, control
         ):
-            done = []
+            outcomes = []
             for row, likelihoods in self._run_in_parts(batch, weigh_part):
                 control.replace_reservation((len(tokens[row]), 0), (len(tokens[row]), 0))
-                done.append((row, _chosen_by(calls[row], likelihoods, ready[row].shortened)))
-            yield done
+                outcomes.append((row, _chosen_by(calls[row], likelihoods, ready[row].shortened)))
+            yield outcomes
 
     def _allowed(
         self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control
@@ -611,15 +611,15 @@ class ExtractiveBackEnd(LocalBackEnd):
         for start in range(0, len(calls), block):
             if not control.may_continue():
                 return
-            done: list[tuple[int, Completion]] = []
+            outcomes: list[tuple[int, Completion]] = []
             windows: dict[int, list[_Window]] = {}
             with loaded.lock:
                 for index in range(start, min(start + block, len(calls))):
-                    made = _make_windows(loaded.tokenizer, calls[index], index, limit)
-                    if isinstance(made, Completion):
-                        done.append((index, made))
-                    elif control.reserve(_token_count(made), 0):
-                        windows[index] = made
+                    made_windows = _make_windows(loaded.tokenizer, calls[index], index, limit)
+                    if isinstance(made_windows, Completion):
+                        outcomes.append((index, made_windows))
+                    elif control.reserve(_token_count(made_windows), 0):
+                        windows[index] = made_windows
                 every = [window for some in windows.values() for window in some]
                 best = {index: _BestAnswer() for index in windows}
                 for batch in by_length(
@@ -631,9 +631,11 @@ class ExtractiveBackEnd(LocalBackEnd):
                         _update_best(best[every[row].call], every[row], first, last)
             for index, some in windows.items():
                 control.replace_reservation((_token_count(some), 0), (_token_count(some), 0))
-                done.append((index, _make_completion(best[index], calls[index].values[PASSAGE])))
-            if done:
-                yield done
+                outcomes.append(
+                    (index, _make_completion(best[index], calls[index].values[PASSAGE]))
+                )
+            if outcomes:
+                yield outcomes
 
 
 def _token_count(windows: Sequence[_Window]) -> int:

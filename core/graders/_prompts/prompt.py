@@ -286,11 +286,11 @@ def fill_prompt(prompt: Prompt, values: Mapping[str, str], fence: bool = False) 
             "Use another prompt, or remove the variable from its template.",
         )
     system = prompt.system
-    for name, what in _FENCED if fence else ():
+    for name, description in _FENCED if fence else ():
         # In a direct prompt, {answer} is the correct one, written by people.
         if name in needed:
             texts[name], sentence = fence_text(
-                texts[name], what, _find_use(prompt.use).fenced_to_be
+                texts[name], description, _find_use(prompt.use).fenced_to_be
             )
             if prompt.system:
                 system = f"{system}\n\n{sentence}"
@@ -442,11 +442,11 @@ def _find_flaws(prompt: Prompt) -> Iterator[str]:
     needed = (*use.needed, "choices") if prompt.form == "letter" else use.needed
     for missing in [name for name in needed if name not in prompt_variables(prompt)]:
         yield f"the template has no {{{missing}}}, which use '{prompt.use}' needs"
-    for text, known in ((prompt.template, use.variables), (prompt.example, OF_EXAMPLE)):
+    for text, variables in ((prompt.template, use.variables), (prompt.example, OF_EXAMPLE)):
         for unknown in [
-            name for name in _IN_BRACES.findall(text) if name not in (*known, *use.literal)
+            name for name in _IN_BRACES.findall(text) if name not in (*variables, *use.literal)
         ]:
-            yield f"{{{unknown:.40}}} is an unknown variable (available: {', '.join(known)})"
+            yield f"{{{unknown:.40}}} is an unknown variable (available: {', '.join(variables)})"
     if _variable_in(prompt.use).search(prompt.system):
         yield "the system text has variables, which are allowed only in the template"
     if len({"{examples}" in prompt.template, bool(prompt.example), bool(prompt.examples)}) == 2:

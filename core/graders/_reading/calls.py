@@ -180,20 +180,20 @@ def drive_in_windows(
     while True:
         if not control.may_continue():
             return
-        done: list[Outcome] = []
+        outcomes: list[Outcome] = []
         while len(pending) < window and (new := next(waiting, None)) is not None:
-            _run_step(*new, None, pending, done)
-        if done:
-            yield done
+            _run_step(*new, None, pending, outcomes)
+        if outcomes:
+            yield outcomes
         if not pending:
             return
         asking, pending = pending, []
         for batch in answer([call for _, _, call in asking], control):
-            done = []
+            outcomes = []
             for index, completion in batch:
-                _run_step(*asking[index][:2], completion, pending, done)
-            if done:
-                yield done
+                _run_step(*asking[index][:2], completion, pending, outcomes)
+            if outcomes:
+                yield outcomes
 
 
 def stream_completions(
@@ -239,13 +239,13 @@ def _run_step(
     steps: Steps,
     completion: Completion | None,
     pending: list[tuple[Pair, Steps, Call]],
-    done: list[Outcome],
+    outcomes: list[Outcome],
 ) -> None:
     """Run the next step of a pair, which asks again or ends. None as completion starts it."""
     try:
         call = next(steps) if completion is None else steps.send(completion)
     except StopIteration as end:
-        done.append((*pair, end.value))
+        outcomes.append((*pair, end.value))
     else:
         pending.append((pair, steps, call))
 
@@ -348,9 +348,9 @@ class ReadingGrader:
     by_passage: bool
     known: Mapping[Pair, Sequence[Completion]] = field(default_factory=dict)
 
-    def next_steps(self, pair: Pair, asked: GraderInput, passage: str) -> Steps:
+    def next_steps(self, pair: Pair, question: GraderInput, passage: str) -> Steps:
         """Return the steps of a pair from its first call without a known completion."""
-        steps = self.steps(asked, passage)
+        steps = self.steps(question, passage)
         return _continue_steps(steps, self.known[pair]) if pair in self.known else steps
 
     def ordered(self, pairs: Sequence[Pair]) -> list[Pair]:
@@ -405,13 +405,13 @@ class PairTrial:
 
 
 def try_pair(
-    grader: Grader, asked: GraderInput, passage: str, control: Control | None = None
+    grader: Grader, question: GraderInput, passage: str, control: Control | None = None
 ) -> PairTrial:
     """Grade one pair and return all its steps; nothing is stored.
 
     Args:
         grader: the grader.
-        asked: the question.
+        question: the question.
         passage: the text of the passage.
         control: the limits, such as those of `budgets.trial_control`; None for no limits.
 
@@ -427,18 +427,18 @@ def try_pair(
     if not isinstance(grader, ReadingGrader):
         ((_, _, grade),) = [
             outcome
-            for batch in grader.grade({0: asked}, {0: passage}, [(0, 0)], control)
+            for batch in grader.grade({0: question}, {0: passage}, [(0, 0)], control)
             for outcome in batch
         ]
         return PairTrial([], grade)
-    if "answer_key" in grader.spec.reads and not asked.answer_key:
+    if "answer_key" in grader.spec.reads and not question.answer_key:
         raise InputError(
             "no-answer-key",
             "This grader needs an answer key, but the question has none.",
             "Choose a question with an answer key.",
         )
     exchanges: list[CallRecord] = []
-    steps = grader.steps(asked, passage)
+    steps = grader.steps(question, passage)
     try:
         call = next(steps)
         while True:

@@ -31,7 +31,7 @@ asked.
 
 
 def self_rating(
-    asked: GraderInput,
+    question: GraderInput,
     passage: str,
     prompt: Prompt,
     fence: bool = False,
@@ -47,106 +47,112 @@ def self_rating(
         fence: whether to mark the passage as data.
         variable: the prompt's variable of the question or sentence.
     """
-    return (yield from _ask_rating({variable: asked.text, "context": passage}, prompt, fence))
+    return (yield from _ask_rating({variable: question.text, "context": passage}, prompt, fence))
 
 
-def rate_directly(asked: GraderInput, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+def rate_directly(
+    question: GraderInput, passage: str, prompt: Prompt, fence: bool = False
+) -> Steps:
     """Ask whether the passage is relevant for a query, on the prompt's scale (EXAM++, appendix A; Q
     and QA judges).
 
     Args:
-        asked: the query's text; its `answer_key` is the query's answer, if the prompt uses it.
+        question: the query's text; its `answer_key` is the query's answer, if the prompt uses it.
         passage: the passage.
         prompt: a prompt for a rating, or for yes and no.
         fence: whether to mark the passage as data.
     """
-    if "correct_answer" in prompt_variables(prompt) and not asked.answer_key:
+    if "correct_answer" in prompt_variables(prompt) and not question.answer_key:
         return _failed_grade("the query has no answer")
-    values = {"query_title": asked.text, "context": passage, "correct_answer": asked.answer_key}
+    values = {
+        "query_title": question.text,
+        "context": passage,
+        "correct_answer": question.answer_key,
+    }
     return (yield from _ask_rating(values, prompt, fence))
 
 
 def answer_and_check(
-    asked: GraderInput, passage: str, prompt: Prompt, fence: bool, check: Check
+    question: GraderInput, passage: str, prompt: Prompt, fence: bool, check: Check
 ) -> Steps:
     """Ask the model for an answer from the passage, then check it: 1 if correct, else 0 (EXAM++,
     section 4.2.1).
 
     Args:
-        asked: the question with its answer key.
+        question: the question with its answer key.
         passage: the passage.
         prompt: a prompt for an answer.
         fence: whether to mark the passage as data.
         check: compares the answer with the key.
     """
-    if not asked.answer_key:
+    if not question.answer_key:
         return _failed_grade("the question has no answer key")
-    values = {"question": asked.text, "context": passage}
+    values = {"question": question.text, "context": passage}
     completion = yield Call(prompt, values, "text", fence, max_tokens=MOST_ANSWER_TOKENS)
     if completion.error is not None:
         return _failed_grade(completion.error)
     given = without_thoughts(completion.text)
     if (reason := missing_answer(given, completion.complete) or no_answer(given)) is not None:
         return _add_model_text(_failed_grade(reason), completion)
-    return (yield from _check_answer(asked, completion, check))
+    return (yield from _check_answer(question, completion, check))
 
 
-def extract_and_check(asked: GraderInput, passage: str, prompt: Prompt, check: Check) -> Steps:
+def extract_and_check(question: GraderInput, passage: str, prompt: Prompt, check: Check) -> Steps:
     """Extract the answer from the passage with an extractive model, then check it (EXAM++, section
     4.2.1, SQuAD2).
 
     Args:
-        asked: the question with its answer key.
+        question: the question with its answer key.
         passage: the passage.
         prompt: has the variables of the question and the passage; the model sees nothing else of
             it.
         check: compares the answer with the key.
     """
-    if not asked.answer_key:
+    if not question.answer_key:
         return _failed_grade("the question has no answer key")
-    completion = yield Call(prompt, {"question": asked.text, "context": passage}, "span")
-    return (yield from _check_answer(asked, completion, check))
+    completion = yield Call(prompt, {"question": question.text, "context": passage}, "span")
+    return (yield from _check_answer(question, completion, check))
 
 
 CONTAINED = "the answer contains the answer key"
 """Note of a grade whose answer contains the key, but does not match it as a whole."""
 
 
-def word_match_check(asked: GraderInput, given: str, contained: bool = True) -> Steps:
+def word_match_check(question: GraderInput, answer: str, contained: bool = True) -> Steps:
     """Compare an answer with the key by words, without a model.
 
     Args:
-        asked: the question with its answer key.
-        given: the answer, in the passage's words.
+        question: the question with its answer key.
+        answer: the answer, in the passage's words.
         contained: whether a short answer that contains the key matches, too, which extends EXAM++,
             section 4.2.1.
     """
     yield from ()
-    if word_match(given, asked.answer_key):
+    if word_match(answer, question.answer_key):
         return Grade(1)
     return (
         Grade(1, note=CONTAINED)
-        if contained and contains_key(given, asked.answer_key)
+        if contained and contains_key(answer, question.answer_key)
         else Grade(0)
     )
 
 
-def verify_check(asked: GraderInput, given: str, prompt: Prompt, fence: bool = False) -> Steps:
+def verify_check(question: GraderInput, answer: str, prompt: Prompt, fence: bool = False) -> Steps:
     """Ask a model whether an answer is as correct as the key (EXAM++, section 4.2.1, answer
     verification).
 
     Args:
-        asked: the question with its answer key.
-        given: the answer, in the passage's words.
+        question: the question with its answer key.
+        answer: the answer, in the passage's words.
         prompt: a prompt for yes and no.
         fence: whether to mark the answer as data, because it is from the passage.
     """
-    values = {"question": asked.text, "correct_answer": asked.answer_key, "answer": given}
+    values = {"question": question.text, "correct_answer": question.answer_key, "answer": answer}
     return (yield from _ask_rating(values, prompt, fence))
 
 
 def choice_by_likelihood(
-    asked: GraderInput,
+    question: GraderInput,
     passage: str,
     prompt: Prompt,
     fence: bool = False,
@@ -164,49 +170,50 @@ def choice_by_likelihood(
         fence: whether to mark the passage as data.
         per: divisor of a log-likelihood: the choice's tokens, its characters, or none.
     """
-    key = key_position(asked)
+    key = key_position(question)
     if isinstance(key, str):
         return _failed_grade(key)
-    values = _choice_values(asked, passage)
-    completion = yield Call(prompt, values, "likelihood", fence, options=asked.choices, per=per)
+    values = _choice_values(question, passage)
+    completion = yield Call(prompt, values, "likelihood", fence, options=question.choices, per=per)
     given = completion.distribution or {}
-    means = [given.get(choice, math.nan) for choice in asked.choices]
+    means = [given.get(choice, math.nan) for choice in question.choices]
     best = max(means)
     written = "\n".join(
-        f"{choice}: {mean:.4f}" for choice, mean in zip(asked.choices, means, strict=True)
+        f"{choice}: {mean:.4f}" for choice, mean in zip(question.choices, means, strict=True)
     )
     if any(math.isnan(mean) for mean in means) or math.isinf(best):
         return _add_model_text(_failed_grade("a choice has no likelihood"), completion, written)
     weights = [math.exp(mean - best) for mean in means]
     chances = [weight / sum(weights) for weight in weights]
     return _add_model_text(
-        _grade_choice(asked, key, means.index(best), chances), completion, written
+        _grade_choice(question, key, means.index(best), chances), completion, written
     )
 
 
 def choice_by_letter(
-    asked: GraderInput, passage: str, prompt: Prompt, fence: bool = False
+    question: GraderInput, passage: str, prompt: Prompt, fence: bool = False
 ) -> Steps:
     """Ask the model for the letter of a choice: 1 if it is the key, else 0 (original-exam).
 
     Args:
-        asked: the question with its choices; the answer key is the text or the letter of a choice.
+        question: the question with its choices; the answer key is the text or the letter of a
+            choice.
         passage: the passage.
         prompt: a prompt that shows the choices.
         fence: whether to mark the passage as data.
     """
-    key = key_position(asked)
+    key = key_position(question)
     if isinstance(key, str):
         return _failed_grade(key)
-    letters = tuple(ascii_uppercase[: len(asked.choices)])
-    values = _choice_values(asked, passage)
+    letters = tuple(ascii_uppercase[: len(question.choices)])
+    values = _choice_values(question, passage)
     call = Call(prompt, values, "letter", fence, options=letters, max_tokens=RATING_TOKENS)
     completion = yield call
     parsed = read_completion(call, completion)
     if parsed.rating is None:
         return _add_model_text(_failed_grade(parsed.reason), completion)
     chances = _option_chances(completion, letters)
-    return _add_model_text(_grade_choice(asked, key, parsed.rating, chances), completion)
+    return _add_model_text(_grade_choice(question, key, parsed.rating, chances), completion)
 
 
 def _ask_rating(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
@@ -230,25 +237,25 @@ def _ask_rating(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps
     return _add_model_text(grade, completion)
 
 
-def _check_answer(asked: GraderInput, completion: Completion, check: Check) -> Steps:
+def _check_answer(question: GraderInput, completion: Completion, check: Check) -> Steps:
     """Grade an extracted answer; a text that is not an answer needs no check."""
-    given = without_thoughts(completion.text).strip()
-    if is_no_answer(given, asked.answer_key):
-        return replace(_add_model_text(Grade(0), completion), answer=_storable_text(given) or None)
-    verdict = yield from check(asked, given)
+    reply = without_thoughts(completion.text).strip()
+    if is_no_answer(reply, question.answer_key):
+        return replace(_add_model_text(Grade(0), completion), answer=_storable_text(reply) or None)
+    verdict = yield from check(question, reply)
     written = (
         None if verdict.raw is None else f"answer: {completion.text}\nverification: {verdict.raw}"
     )
-    return replace(_add_model_text(verdict, completion, written), answer=_storable_text(given))
+    return replace(_add_model_text(verdict, completion, written), answer=_storable_text(reply))
 
 
 def _grade_choice(
-    asked: GraderInput, key: int, choice: int, chances: Sequence[float] | None
+    question: GraderInput, key: int, choice: int, chances: Sequence[float] | None
 ) -> Grade:
     """Return the grade of a choice. Its confidence is the probability of the choice, its
     distribution that of the key."""
-    texts = [_normalise_choice(text) for text in bare_choices(asked.choices)]
-    grade = Grade(int(texts[choice] == texts[key]), answer=asked.choices[choice])
+    texts = [_normalise_choice(text) for text in bare_choices(question.choices)]
+    grade = Grade(int(texts[choice] == texts[key]), answer=question.choices[choice])
     if chances is None:
         return grade
     right = min(
@@ -261,29 +268,29 @@ _LETTER_OF_CHOICE = re.compile(r"\s*\(?([a-z])[).]", re.IGNORECASE)
 _LETTER = re.compile(r"\s*\(?([a-z])[).:]?\s*", re.IGNORECASE)
 
 
-def key_position(asked: GraderInput) -> int | str:
+def key_position(question: GraderInput) -> int | str:
     """Return the index of the answer key among the choices, or a reason why the question cannot be
     graded.
 
     Args:
-        asked: the answer key is the text of a choice, with or without its letter, or the letter
+        question: the answer key is the text of a choice, with or without its letter, or the letter
             alone.
     """
-    if len({_normalise_choice(text) for text in bare_choices(asked.choices)}) < 2:
+    if len({_normalise_choice(text) for text in bare_choices(question.choices)}) < 2:
         return FEW_CHOICES
-    if len(asked.choices) > len(ascii_uppercase):
+    if len(question.choices) > len(ascii_uppercase):
         return f"the question has more than {len(ascii_uppercase)} choices"
-    if asked.answer_key in asked.choices:
-        return asked.choices.index(asked.answer_key)
-    texts = [_normalise_choice(text) for text in bare_choices(asked.choices)]
+    if question.answer_key in question.choices:
+        return question.choices.index(question.answer_key)
+    texts = [_normalise_choice(text) for text in bare_choices(question.choices)]
     for text in (
-        _normalise_choice(asked.answer_key),
-        _normalise_choice(without_letter(asked.answer_key)),
+        _normalise_choice(question.answer_key),
+        _normalise_choice(without_letter(question.answer_key)),
     ):
         if text in texts:
             return texts.index(text)
-    letter = _LETTER.fullmatch(asked.answer_key)
-    own = [_LETTER_OF_CHOICE.match(choice) for choice in asked.choices]
+    letter = _LETTER.fullmatch(question.answer_key)
+    own = [_LETTER_OF_CHOICE.match(choice) for choice in question.choices]
     letters = [match[1].upper() for match in own if match]
     if len(letters) < len(own):
         letters = list(ascii_uppercase[: len(own)])
@@ -292,12 +299,12 @@ def key_position(asked: GraderInput) -> int | str:
     return letters.index(letter[1].upper())
 
 
-def _choice_values(asked: GraderInput, passage: str) -> dict[str, str]:
+def _choice_values(question: GraderInput, passage: str) -> dict[str, str]:
     lines = [
         f"{letter}. {text}"
-        for letter, text in zip(ascii_uppercase, bare_choices(asked.choices), strict=False)
+        for letter, text in zip(ascii_uppercase, bare_choices(question.choices), strict=False)
     ]
-    return {"question": asked.text, "context": passage, "choices": "\n".join(lines)}
+    return {"question": question.text, "context": passage, "choices": "\n".join(lines)}
 
 
 def bare_choices(choices: Sequence[str]) -> list[str]:

@@ -228,12 +228,12 @@ class InjectionTrial:
 
 
 def try_injections(
-    grader: Grader, asked: GraderInput, text: str = NEUTRAL, control: Control | None = None
+    grader: Grader, question: GraderInput, text: str = NEUTRAL, control: Control | None = None
 ) -> InjectionTrial:
     """Rate a text without an answer, alone and with every injection; no grades are stored.
 
     Args:
-        asked: any question that the grader can be asked.
+        question: any question that the grader can be asked.
         text: a text that does not answer it.
         control: the limits; None for no limits.
 
@@ -244,7 +244,7 @@ def try_injections(
     texts = {0: text} | {
         number: f"{text} {injection.text}" for number, injection in enumerate(INJECTIONS, 1)
     }
-    batches = grader.grade({0: asked}, texts, [(0, number) for number in texts], control)
+    batches = grader.grade({0: question}, texts, [(0, number) for number in texts], control)
     grades: dict[int, Grade] = {passage: grade for batch in batches for _, passage, grade in batch}
     if len(grades) < len(texts):
         raise beyond_caps(control)

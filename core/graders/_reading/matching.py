@@ -103,14 +103,14 @@ def contains_key(answer: str, key: str) -> bool:
     ):
         return False
     left, right = (without_letter(without_citations(text)) for text in (answer, key))
-    words, wanted = normalise_text(left).split(), normalise_text(right)
-    if not wanted or len(words) > SHORT:
+    words, key_text = normalise_text(left).split(), normalise_text(right)
+    if not key_text or len(words) > SHORT:
         return False
     if _RESERVED.intersection(re.findall(r"\w+", left.lower())) - set(
         re.findall(r"\w+", right.lower())
     ):
         return False
-    return f" {wanted} " in f" {' '.join(words)} "
+    return f" {key_text} " in f" {' '.join(words)} "
 
 
 def _agrees_with_key(answer: str, key: str) -> bool:

@@ -445,14 +445,14 @@ def parse_json_answer(
     if not isinstance(answer, str):
         return _failed_parse(f"the JSON has no text under {field}")
     options = {letter.lower(): n for n, letter in enumerate(letters)} or _VERDICTS
-    given = answer.strip().lower()
-    if given not in options:
+    reply = answer.strip().lower()
+    if reply not in options:
         return _failed_parse(
             UNDECIDED
-            if given.upper() == ABSTENTION
+            if reply.upper() == ABSTENTION
             else f"the {field} in the JSON is not among the choices"
         )
-    return Parsed(options[given], "graded")
+    return Parsed(options[reply], "graded")
 
 
 _FENCE = re.compile(r"(?:```[a-zA-Z]*\s++)?(?=\{)")

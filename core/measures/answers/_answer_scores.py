@@ -165,14 +165,18 @@ def score_outcomes(
         skipped: the queries of `queries` for which the run has no passages. Each counts 0, even if
             it has a result.
     """
-    wanted = set(queries)
-    left_out = wanted & set(skipped)
-    asked = {query: outcomes[query] for query in sorted(wanted - left_out) if query in outcomes}
-    values = [float(one) for one in asked.values() if one is not None]
+    distinct = set(queries)
+    left_out = distinct & set(skipped)
+    outcomes_counted = {
+        query: outcomes[query] for query in sorted(distinct - left_out) if query in outcomes
+    }
+    values = [float(one) for one in outcomes_counted.values() if one is not None]
     mean, error = mean_and_standard_error([*values, *(0.0 for _ in left_out)])
     counted = len(values) + len(left_out)
-    waiting = len(wanted) - len(left_out) - len(asked)
-    return ScoredMean(mean, error, counted, len(asked) - len(values), len(left_out), waiting)
+    waiting = len(distinct) - len(left_out) - len(outcomes_counted)
+    return ScoredMean(
+        mean, error, counted, len(outcomes_counted) - len(values), len(left_out), waiting
+    )
 
 
 FEW = 2
@@ -197,7 +201,7 @@ class QueryCorrelation:
 
 
 def correlate_queries(
-    one: Mapping[str, float | None],
+    first: Mapping[str, float | None],
     other: Mapping[str, float | None],
     removed: Collection[str] = (),
     samples: int = SAMPLES,
@@ -210,19 +214,19 @@ def correlate_queries(
     replacement. Resamples in which a measure is constant do not count for the interval.
 
     Args:
-        one, other: values by query id, such as Recall@k and LLM-retEval@k; None if the value
+        first, other: values by query id, such as Recall@k and LLM-retEval@k; None if the value
             failed.
         removed: queries to leave out, such as queries with a confirmed case A, B or C ("Refined").
         samples, seed: number of resamples and seed of the bootstrap.
     """
-    named = one.keys() | other.keys()
-    kept = sorted(named - set(removed))
+    named = first.keys() | other.keys()
+    common = sorted(named - set(removed))
     pairs = [
         (x, y)
-        for query in kept
-        if (x := one.get(query)) is not None and (y := other.get(query)) is not None
+        for query in common
+        if (x := first.get(query)) is not None and (y := other.get(query)) is not None
     ]
-    taken = len(named) - len(kept)
+    unpaired = len(named) - len(common)
     cells, counts = (
         np.unique(np.array(pairs, dtype=np.float64), axis=0, return_counts=True)
         if pairs
@@ -231,7 +235,7 @@ def correlate_queries(
     why = _why_undefined(cells, len(pairs))
     if why is not None:
         return QueryCorrelation(
-            Interval(None, undefined=why), len(pairs), len(kept) - len(pairs), taken
+            Interval(None, undefined=why), len(pairs), len(common) - len(pairs), unpaired
         )
     value = float(_weighted_spearman(cells, counts[None].astype(np.float64))[0])
     dice = np.random.default_rng(seed)
@@ -239,7 +243,7 @@ def correlate_queries(
     # as drawing queries.
     drawn = dice.multinomial(len(pairs), counts / counts.sum(), size=samples).astype(np.float64)
     found = percentile_interval(value, _weighted_spearman(cells, drawn))
-    return QueryCorrelation(found, len(pairs), len(kept) - len(pairs), taken)
+    return QueryCorrelation(found, len(pairs), len(common) - len(pairs), unpaired)
 
 
 def _why_undefined(cells: Array, queries: int) -> str | None:
@@ -357,8 +361,8 @@ def against_people(
             None draws answers.
         samples, seed: number of resamples and seed of the bootstrap.
     """
-    known, truth, group = _judged_answers(verdicts, people, groups)
-    said = np.array([float(verdicts[at] or 0) > 0.5 for at in known], dtype=bool)
+    judged_places, truth, group = _judged_answers(verdicts, people, groups)
+    said = np.array([float(verdicts[at] or 0) > 0.5 for at in judged_places], dtype=bool)
     # Whether each answer is TP, FP, FN or TN.
     cells = np.stack([said & truth, said & ~truth, ~said & truth, ~said & ~truth], axis=1).astype(
         np.float64
@@ -375,7 +379,9 @@ def against_people(
             strict=True,
         )
     }
-    return CheckAgreement(len(known), len(people) - len(known), tp, fp, fn, tn, **coefficients)
+    return CheckAgreement(
+        len(judged_places), len(people) - len(judged_places), tp, fp, fn, tn, **coefficients
+    )
 
 
 _WHY = (
@@ -456,11 +462,13 @@ def halves_test(
     Returns:
         None if no threshold can be chosen: fewer than two groups, or a half with undefined kappa.
     """
-    known, _, numbers = _judged_answers(scores, people, groups)
-    group = dict(zip(known, numbers.tolist(), strict=True))
+    judged_places, _, numbers = _judged_answers(scores, people, groups)
+    group = dict(zip(judged_places, numbers.tolist(), strict=True))
     order = np.random.default_rng(seed).permutation(len(set(group.values()))).tolist()
     chosen = set(order[: len(order) // 2])
-    tuned, other = ([at for at in known if (group[at] in chosen) == side] for side in (True, False))
+    tuned, other = (
+        [at for at in judged_places if (group[at] in chosen) == side] for side in (True, False)
+    )
     threshold = best_threshold([scores[at] for at in tuned], [people[at] for at in tuned])
     if threshold is None or not other:
         return None
@@ -483,13 +491,13 @@ def _judged_answers(
     """Return the positions of the answers with a value, people's results for them, and their group
     numbers.
     """
-    known = [at for at, value in enumerate(values) if value is not None]
+    judged_places = [at for at, value in enumerate(values) if value is not None]
     names = list(groups) if groups is not None else list(range(len(people)))
     numbers: dict[Hashable, int] = {}
-    group = [numbers.setdefault(names[at], len(numbers)) for at in known]
+    group = [numbers.setdefault(names[at], len(numbers)) for at in judged_places]
     return (
-        known,
-        np.array([bool(people[at]) for at in known], dtype=bool),
+        judged_places,
+        np.array([bool(people[at]) for at in judged_places], dtype=bool),
         np.array(group, dtype=np.int64),
     )
 

@@ -161,11 +161,11 @@ def score_bleu(answer: str, reference: str) -> float:
     Source: Papineni et al., BLEU, ACL 2002; sacrebleu's sentence score, with its exponential
     smoothing.
     """
-    given, right = normalise_text(answer), normalise_text(reference)
+    answer_text, right = normalise_text(answer), normalise_text(reference)
     # Rounding can put the score of equal texts slightly above 100.
     return (
-        min(float(_bleu_scorer().sentence_score(given, [right]).score) / 100, 1.0)
-        if given and right
+        min(float(_bleu_scorer().sentence_score(answer_text, [right]).score) / 100, 1.0)
+        if answer_text and right
         else 0.0
     )
 

@@ -336,12 +336,12 @@ def correct_gains(
     value = np.zeros(len(gains))
     variance = np.zeros(len(gains))
     unsure, tested = np.zeros(len(gains), bool), np.zeros(len(gains), bool)
-    seen = np.nan_to_num(gains)
+    gains_seen = np.nan_to_num(gains)
     for batch, own, f in zip(batches, share, predicted, strict=True):
         at = np.flatnonzero(batch.judged & ~batch.known)
         pi = (batch.chances * response_rate(batch))[at]
-        residual = seen[at] - f[at]
-        z = np.where(batch.known, seen, f)
+        residual = gains_seen[at] - f[at]
+        z = np.where(batch.known, gains_seen, f)
         z[at] += residual / pi
         value += own * z
         variance[at] += own[at] ** 2 * (1 - pi) / pi**2 * residual**2

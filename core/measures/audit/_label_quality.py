@@ -65,20 +65,20 @@ def estimate_confusion(
     Raises:
         InputError: a judgment is not one of the levels.
     """
-    seen = ~np.isnan(labels) & ~np.isnan(judgments) & (weight > 0)
+    is_paired = ~np.isnan(labels) & ~np.isnan(judgments) & (weight > 0)
     rows = np.unique(labels[~np.isnan(labels)])
-    columns = np.unique(judgments[seen]) if levels is None else np.array(sorted(levels), float)
-    if not np.isin(judgments[seen], columns).all():
+    columns = np.unique(judgments[is_paired]) if levels is None else np.array(sorted(levels), float)
+    if not np.isin(judgments[is_paired], columns).all():
         raise InputError(
             "unknown-level",
             "A judgment has an unknown level.",
             "Name every level that assessors can give.",
         )
-    own = np.searchsorted(rows, labels[seen])
-    judged_columns = np.searchsorted(columns, judgments[seen])
+    own = np.searchsorted(rows, labels[is_paired])
+    judged_columns = np.searchsorted(columns, judgments[is_paired])
     shape = (len(rows), len(columns))
     counts, judged = np.zeros(shape), np.zeros(shape)
-    np.add.at(counts, (own, judged_columns), weight[seen])
+    np.add.at(counts, (own, judged_columns), weight[is_paired])
     np.add.at(judged, (own, judged_columns), 1.0)
     known = np.array([(labels == row).sum() for row in rows], dtype=np.float64)
     total = counts.sum(axis=1)
@@ -90,8 +90,8 @@ def estimate_confusion(
         judged,
         own,
         judged_columns,
-        weight[seen] * scale[own],
-        spread[seen] * scale[own] ** 2,
+        weight[is_paired] * scale[own],
+        spread[is_paired] * scale[own] ** 2,
     )
 
 

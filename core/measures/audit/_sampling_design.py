@@ -214,13 +214,13 @@ def inclusion_chances(
             low = middle
         else:
             high = middle
-    taken = np.clip(high * sizes, least, 1.0)
-    short = budget - (count * taken).sum()
+    chances = np.clip(high * sizes, least, 1.0)
+    short = budget - (count * chances).sum()
     if short > 0 and np.any(sizes == 0):
         # All passages with a positive size have the chance 1. The rest of the budget is spread
         # evenly over the others.
-        taken[sizes == 0] += short / count[sizes == 0].sum()
-    solution[open_] = taken
+        chances[sizes == 0] += short / count[sizes == 0].sum()
+    solution[open_] = chances
     return solution
 
 
@@ -273,11 +273,11 @@ def planned_chances(
         Shape (T, N): the chance in batch t, given that the passage has not been judged before; 1
             for known passages.
     """
-    done = np.zeros(len(size), bool) if known is None else np.asarray(known, bool)
-    still = np.where(done, 0.0, 1.0)
+    is_known = np.zeros(len(size), bool) if known is None else np.asarray(known, bool)
+    still = np.where(is_known, 0.0, 1.0)
     rows = []
     for budget in budgets:
-        row = np.where(done, 1.0, inclusion_chances(size, budget, floor, still))
+        row = np.where(is_known, 1.0, inclusion_chances(size, budget, floor, still))
         rows.append(row)
         still = still * (1 - row)
     return np.array(rows)

@@ -187,30 +187,31 @@ def _drop_stepwise(
     steps: int,
     criterion: ItemCriterion,
 ) -> tuple[list[ImprovementStep], str]:
-    kept = np.arange(len(items))
+    kept_items = np.arange(len(items))
     fitted = first
-    done: list[ImprovementStep] = []
+    steps_done: list[ImprovementStep] = []
     for _ in range(steps):
-        few = max(1, round(len(kept) * drop / 100))
-        if len(kept) - few < FEWEST_ITEMS:
+        few = max(1, round(len(kept_items) * drop / 100))
+        if len(kept_items) - few < FEWEST_ITEMS:
             why = (
-                f"Stopped at {len(kept)} items: the next step would leave fewer than {FEWEST_ITEMS}"
+                f"Stopped at {len(kept_items)} items: the next step would leave fewer than"
+                f" {FEWEST_ITEMS}"
             )
-            return [*done, _make_step(fitted, first, [])], why
-        rows = item_worth(table[:, kept], fitted, [items[i] for i in kept.tolist()])
+            return [*steps_done, _make_step(fitted, first, [])], why
+        rows = item_worth(table[:, kept_items], fitted, [items[i] for i in kept_items.tolist()])
         order = sorted(range(len(rows)), key=lambda i: (rows[i].sort_key(criterion), rows[i].item))
         out = order[:few]
-        done.append(_make_step(fitted, first, [rows[i] for i in out]))
-        left: Indices = np.delete(np.arange(len(kept)), out)
-        kept = kept[left]
+        steps_done.append(_make_step(fitted, first, [rows[i] for i in out]))
+        remaining: Indices = np.delete(np.arange(len(kept_items)), out)
+        kept_items = kept_items[remaining]
         fitted = fit_responses(
-            table[:, kept],
+            table[:, kept_items],
             first.design,
             first.model,
             first.estimator,
-            begin=replace(fitted, items=fitted.items.select(left)),
+            begin=replace(fitted, items=fitted.items.select(remaining)),
         )
-    return [*done, _make_step(fitted, first, [])], ""
+    return [*steps_done, _make_step(fitted, first, [])], ""
 
 
 def _make_step(fitted: Fit, first: Fit, dropped: list[ItemWorth]) -> ImprovementStep:
@@ -247,13 +248,13 @@ def _held_out(
     )
     chosen, _ = _drop_stepwise(table[choosing], judge, items, drop, steps, criterion)
     dropped = {item.item for step in chosen for item in step.dropped}
-    kept = np.array([i for i, item in enumerate(items) if item not in dropped])
+    kept_items = np.array([i for i, item in enumerate(items) if item not in dropped])
     after = fit_responses(
-        table[np.ix_(seeing, kept)],
+        table[np.ix_(seeing, kept_items)],
         before.design,
         before.model,
         before.estimator,
-        begin=replace(before, items=before.items.select(kept)),
+        begin=replace(before, items=before.items.select(kept_items)),
     )
     step = _make_step(after, before, [])
     return HeldOutEffect(

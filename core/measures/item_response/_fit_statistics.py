@@ -149,13 +149,13 @@ def _hidden_error(table: Array, fitted: Fit, seed: int) -> tuple[float | None, f
     rows, columns = np.nonzero(~np.isnan(table))
     chosen = np.random.default_rng(seed).permutation(len(rows))[: round(HELD_OUT * len(rows))]
     at = rows[chosen], columns[chosen]
-    shown = table.copy()
-    shown[at] = np.nan
-    if not len(chosen) or np.isnan(shown).all():
+    visible = table.copy()
+    visible[at] = np.nan
+    if not len(chosen) or np.isnan(visible).all():
         return None, None
-    again = fit_responses(shown, fitted.design, fitted.model, fitted.estimator, begin=fitted)
-    shares = mean_of(shown, 1)
-    shares = np.where(np.isnan(shares), np.nanmean(shown), shares)
+    again = fit_responses(visible, fitted.design, fitted.model, fitted.estimator, begin=fitted)
+    shares = mean_of(visible, 1)
+    shares = np.where(np.isnan(shares), np.nanmean(visible), shares)
     errors = ((table[at] - told) ** 2 for told in (again.chances[at], shares[at[0]]))
     told, base = (float(np.sqrt(error.mean())) for error in errors)
     return told, base

@@ -379,7 +379,7 @@ def maximise_value(
         up, gradient = value(vector)
         return -up, -gradient
 
-    done: Any = minimize(
+    result: Any = minimize(
         negated_value,
         beginning,
         jac=True,
@@ -393,7 +393,7 @@ def maximise_value(
             "maxcor": remembered,
         },
     )
-    return np.asarray(done.x, float), -float(done.fun), bool(done.success)
+    return np.asarray(result.x, float), -float(result.fun), bool(result.success)
 
 
 def in_unit(objective: Objective, vector: Array) -> tuple[Array, Items]:
@@ -602,7 +602,7 @@ def fit_graded(responses: Array, levels: int = 5) -> MarginalFit[GradedItems]:
     patterns, counts, place = _response_patterns(table)
     n = table.shape[1]
     # 1 if the response of a pattern to an item is the level: levels + 1 tables of patterns x items.
-    given = [(patterns == level).astype(float) for level in range(levels + 1)]
+    is_level = [(patterns == level).astype(float) for level in range(levels + 1)]
 
     def split_vector(vector: Array) -> GradedItems:
         d, b, *steps = np.split(vector, n * np.arange(1, levels + 1))
@@ -611,7 +611,7 @@ def fit_graded(responses: Array, levels: int = 5) -> MarginalFit[GradedItems]:
     def log_likelihoods(items: GradedItems) -> Array:
         chances = np.maximum(graded_chances(_NODES, items), LEAST)
         return np.asarray(
-            np.add.reduce([table @ np.log(chances[..., k]).T for k, table in enumerate(given)])
+            np.add.reduce([table @ np.log(chances[..., k]).T for k, table in enumerate(is_level)])
         )
 
     def penalised_likelihood(vector: Array) -> tuple[float, Array]:
@@ -619,7 +619,7 @@ def fit_graded(responses: Array, levels: int = 5) -> MarginalFit[GradedItems]:
         total, weights = _integrate_ability(log_likelihoods(items), counts)
         above = _chances_above(_NODES, items)
         chances = np.maximum(above[..., :-1] - above[..., 1:], LEAST)
-        expected = np.stack([weights.T @ table for table in given], axis=2)
+        expected = np.stack([weights.T @ table for table in is_level], axis=2)
         u = expected / chances
         # Derivative by the chance of level k or more, for k = 1 to K. That chance raises level k
         # and lowers level k - 1.
@@ -641,7 +641,7 @@ def fit_graded(responses: Array, levels: int = 5) -> MarginalFit[GradedItems]:
     high = np.concatenate(
         [np.full(n, _D[1]), np.full(n, _B[1]), np.full(n * (levels - 1), _MOST_STEP)]
     )
-    beginning = np.concatenate([np.ones(n), *_first_steps(given, counts)])
+    beginning = np.concatenate([np.ones(n), *_first_steps(is_level, counts)])
     return _fit_items(
         penalised_likelihood, beginning, (low, high), split_vector, log_likelihoods, counts, place
     )
@@ -694,13 +694,14 @@ def _chances_above(theta: Array, items: GradedItems) -> Array:
     return np.concatenate([ends, inner, 0 * ends], axis=2)
 
 
-def _first_steps(given: list[Array], counts: Array) -> list[Array]:
+def _first_steps(level_tables: list[Array], counts: Array) -> list[Array]:
     """Return initial difficulties: the first from the share above level 0, then steps from one
     level to the next.
     """
-    answered = np.add.reduce(given).T @ counts
+    answered = np.add.reduce(level_tables).T @ counts
     reached = [
-        (np.add.reduce(given[k:]).T @ counts + 0.5) / (answered + 1) for k in range(1, len(given))
+        (np.add.reduce(level_tables[k:]).T @ counts + 0.5) / (answered + 1)
+        for k in range(1, len(level_tables))
     ]
     b = [-np.log(share / (1 - share)) for share in reached]
     return [b[0], *(np.maximum(after - before, 0.1) for before, after in pairwise(b))]

@@ -266,12 +266,12 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
     ]
     design = Design(tuple(named), np.concatenate(blocks, axis=1))
     if mixed := inseparable_levels(design):
-        shown = ", ".join(f"{name} {level}" for name, level in mixed[:6]) + (
+        examples = ", ".join(f"{name} {level}" for name, level in mixed[:6]) + (
             " and more" if len(mixed) > 6 else ""
         )
         raise InputError(
             "factors-not-separable",
-            f"The effects of these components cannot be separated: {shown}.",
+            f"The effects of these components cannot be separated: {examples}.",
             "Add examinees with other combinations, remove a factor, or fit without factors.",
         )
     return design

@@ -198,7 +198,7 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
     base = basis(project, policy)
     deltas = _find_deltas(project, base, edits)
     after = _board_after(project, before, deltas)
-    known, to_grade = _count_pairs(deltas)
+    known_count, to_grade = _count_pairs(deltas)
     pending = {delta.ratings.query_id: delta.pending for delta in deltas if delta.pending}
     settled = [delta for delta in deltas if not delta.pending]
     return Changes(
@@ -211,7 +211,7 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
         ),
         labels=[change for delta in deltas for change in _label_changes(delta)],
         systems=list_system_changes(before, after),
-        known=known,
+        known=known_count,
         to_grade=to_grade,
         undecided=sum(_count_undecided(delta) for delta in deltas),
     )
@@ -306,12 +306,12 @@ class _Delta:
     def pending(self) -> int:
         """Number of pairs without a grade that are needed only because of the edit."""
         spec = self.base.grader.spec
-        asked = {
+        wordings = {
             graded_wording(question, spec)
             for question in gradable_questions(list(self.before.values()), self.base.grader)
         }
         active = gradable_questions(list(self.after.values()), self.base.grader)
-        new = [question for question in active if graded_wording(question, spec) not in asked]
+        new = [question for question in active if graded_wording(question, spec) not in wordings]
         rows = self.ratings.pooled & (self.ratings.text_keys != MISSING)
         return int((self.ratings.select_questions(new)[rows] == MISSING).sum())
 
@@ -399,7 +399,7 @@ def _count_pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
     without a grade.
     """
     number: dict[str, int] = {}
-    keys, known = [np.empty(0, np.int64)], [np.empty(0, bool)]
+    keys, is_known = [np.empty(0, np.int64)], [np.empty(0, bool)]
     for delta in deltas:
         spec = delta.base.grader.spec
         # A question without known words cannot be asked.
@@ -414,9 +414,9 @@ def _count_pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
         keys.append(
             ((delta.ratings.text_keys[rows] << 32)[:, None] + np.array(words, np.int64)).ravel()
         )
-        known.append((delta.ratings.select_questions(active)[rows] != MISSING).ravel())
+        is_known.append((delta.ratings.select_questions(active)[rows] != MISSING).ravel())
     pairs, first = np.unique(np.concatenate(keys), return_index=True)
-    graded = int(np.concatenate(known)[first].sum())
+    graded = int(np.concatenate(is_known)[first].sum())
     return graded, len(pairs) - graded
 
 
@@ -469,21 +469,21 @@ def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]
     measure = parse_measure(before.measure, before.policy.cutoff)
     for delta in deltas:
         query_id, keys = delta.ratings.query_id, delta.ratings.text_keys
-        seen = np.zeros(len(keys), bool)
-        seen[delta.ratings.pooled] = seen_in_query(project, measure.needed_depth, query_id)
+        in_depth = np.zeros(len(keys), bool)
+        in_depth[delta.ratings.pooled] = seen_in_query(project, measure.needed_depth, query_id)
         for state, sign in ((delta.before, -1), (delta.after, 1)):
-            asked = gradable_questions(list(state.values()), delta.base.grader)
+            questions = gradable_questions(list(state.values()), delta.base.grader)
             # As `labels.pairs_needed` counts them.
-            avoided = not measure.ranks_passages and any(q.weight > 0 for q in asked)
-            asked = [q for q in asked if q.weight > 0 or (avoided and q.weight < 0)]
-            rated = delta.ratings.select_questions(asked)[seen] != MISSING
+            avoided = not measure.ranks_passages and any(q.weight > 0 for q in questions)
+            questions = [q for q in questions if q.weight > 0 or (avoided and q.weight < 0)]
+            rated = delta.ratings.select_questions(questions)[in_depth] != MISSING
             needed += sign * rated.size
             usable += sign * int(rated.sum())
         failed = _failed_pairs(project, delta.base)
         ungraded[query_id] = sum(
             key != MISSING and (graded_wording(question, delta.base.grader.spec), key) not in failed
-            for question, of_question in zip(asked, rated.T, strict=True)
-            for key in keys[seen][~of_question].tolist()
+            for question, of_question in zip(questions, rated.T, strict=True)
+            for key in keys[in_depth][~of_question].tolist()
         )
     return replace(
         rescore_board(before, changed),

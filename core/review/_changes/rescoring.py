@@ -184,14 +184,14 @@ def rating_rows(
 
 
 def ratings_of_passage(
-    base: Basis, known: QueryRatings, questions: Sequence[Question], row: int
+    base: Basis, ratings_of_query: QueryRatings, questions: Sequence[Question], row: int
 ) -> dict[str, int | None]:
     """Return a passage's ratings by id of a question that counts; None for a missing rating."""
-    asked = gradable_questions(questions, base.grader)
-    values = known.select_questions(asked)[row]
+    bank_questions = gradable_questions(questions, base.grader)
+    values = ratings_of_query.select_questions(bank_questions)[row]
     return {
         question.question_id: None if value == MISSING else int(value)
-        for question, value in zip(asked, values, strict=True)
+        for question, value in zip(bank_questions, values, strict=True)
     }
 
 
@@ -298,11 +298,13 @@ def ratings_effect(
     board = leaderboard(project, measure, policy=policy, with_ungraded=True)
     base = basis(project, policy)
     was = {key: before for key, (before, _) in ratings.items()}
-    given = {
+    new_ratings = {
         key: None if after is None else base.grader.spec.on_scale(after)
         for key, (_, after) in ratings.items()
     }
-    states = [_scored_again(project, base, board, passage_id, state) for state in (was, given)]
+    states = [
+        _scored_again(project, base, board, passage_id, state) for state in (was, new_ratings)
+    ]
     (label_before, before), (label_after, after) = states
     shift = shift_against(project, before, after, against, measure)
     return Effect(label_before, label_after, before, after, _moved_systems(before, after), shift)
@@ -337,7 +339,7 @@ def override_labels(
         else []
     )
     # Oldest first, so that the newest is last and counts.
-    given = group_pairs(
+    overrides_of_texts = group_pairs(
         (tuple(texts[override.key]), override)
         for override in reversed(listed)
         if override.key in texts
@@ -347,7 +349,9 @@ def override_labels(
         ratings = []
         for weight, rating, text_keys in pairs:
             people = (
-                [one for one in given.get(text_keys, []) if one is not out] if text_keys else []
+                [one for one in overrides_of_texts.get(text_keys, []) if one is not out]
+                if text_keys
+                else []
             )
             ratings.append(
                 (weight, base.grader.spec.on_scale(people[-1].rating) if people else rating)
@@ -410,33 +414,35 @@ def _scored_again(
     ratings: Mapping[str, int | None],
 ) -> tuple[int | None, Leaderboard]:
     """Return the label of a passage and the leaderboard, with given ratings for some questions."""
-    found = [_question_and_queries(project, base, question_id) for question_id in ratings]
-    given = {
+    questions_found = [_question_and_queries(project, base, question_id) for question_id in ratings]
+    new_ratings = {
         text: MISSING if rating is None else rating
-        for (text, _, _), rating in zip(found, ratings.values(), strict=True)
+        for (text, _, _), rating in zip(questions_found, ratings.values(), strict=True)
     }
-    places = [query_id for _, homes, _ in found for query_id in homes]
-    asking_them = [query_id for _, _, asking in found for query_id in asking]
+    places = [query_id for _, homes, _ in questions_found for query_id in homes]
+    asking_them = [query_id for _, _, asking in questions_found for query_id in asking]
     new_scores: dict[str, dict[str, float] | None] = {}
     labels: dict[str, int] = {}
     for query_id in dict.fromkeys(asking_them):
-        asked = asked_questions(project, base.version, query_id)
-        questions = gradable_questions(asked, base.grader)
-        known = load_ratings(project, base, query_id, questions)
-        cells = known.select_questions(questions).copy()
-        if passage_id in known.passage_ids:
-            row = known.passage_ids.index(passage_id)
-            same_text = known.text_keys == known.text_keys[row]
+        bank_questions = asked_questions(project, base.version, query_id)
+        questions = gradable_questions(bank_questions, base.grader)
+        ratings_before = load_ratings(project, base, query_id, questions)
+        cells = ratings_before.select_questions(questions).copy()
+        if passage_id in ratings_before.passage_ids:
+            row = ratings_before.passage_ids.index(passage_id)
+            same_text = ratings_before.text_keys == ratings_before.text_keys[row]
             words = [(q.text or q.question_id).strip() for q in questions]
-            for text, rating in given.items():
+            for text, rating in new_ratings.items():
                 cells[np.ix_(same_text, np.array([one == text for one in words], bool))] = rating
-            if query_id in places and known.pooled[row]:
+            if query_id in places and ratings_before.pooled[row]:
                 labels[query_id] = int(
                     labels_of(cells, weights_of(questions, base.policy.weighted), base.policy.rule)[
                         row
                     ]
                 )
-        new_scores[query_id] = query_scores(project, base, board.measure, known, asked, cells)
+        new_scores[query_id] = query_scores(
+            project, base, board.measure, ratings_before, bank_questions, cells
+        )
     value = next((labels[query_id] for query_id in places if query_id in labels), MISSING)
     label = None if value == MISSING else value
     return label, rescore_board(board, new_scores)

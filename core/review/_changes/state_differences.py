@@ -175,16 +175,20 @@ def responsible_questions(
     texts = [*old.values(), *new.values()]
     sides = []
     for base, state, other in ((before, old, new), (after, new, old)):
-        known = ratings_beside(project, base, query_id, texts, [])
+        ratings_before = ratings_beside(project, base, query_id, texts, [])
         # A direct grader is asked only about the query, so changes of the bank do not affect it.
         asks = base.grader.spec.method != "direct"
         sides.append(
-            (partial(labels_under, base, known), state if asks else {}, other if asks else {})
+            (
+                partial(labels_under, base, ratings_before),
+                state if asks else {},
+                other if asks else {},
+            )
         )
     flags = responsible_passages(keys, sides)
     return {
         passage_id: tuple(key for key in keys if flags[key][row]) or tuple(keys)
-        for row, passage_id in enumerate(known.passage_ids)
+        for row, passage_id in enumerate(ratings_before.passage_ids)
     }
 
 
@@ -241,15 +245,17 @@ def _ratings_of_passage(
     else:
         questions = asked_questions(project, base.version, query_id)
     asked = gradable_questions(questions, base.grader)
-    known = load_ratings(project, base, query_id, asked)
-    if passage_id not in known.passage_ids:
+    ratings_of_query = load_ratings(project, base, query_id, asked)
+    if passage_id not in ratings_of_query.passage_ids:
         raise InputError(
             "unknown-passage",
             f"Unknown passage '{passage_id}' for query {query_id}.",
             "Choose a passage from the list.",
         )
-    row = known.passage_ids.index(passage_id)
-    return {q.question_id: q for q in questions}, ratings_of_passage(base, known, questions, row)
+    row = ratings_of_query.passage_ids.index(passage_id)
+    return {q.question_id: q for q in questions}, ratings_of_passage(
+        base, ratings_of_query, questions, row
+    )
 
 
 WORDS = {
@@ -395,7 +401,7 @@ def state_changes(
     was_relevant, is_relevant = (
         pooled_labels(project, base).labels >= base.min_rating for base in bases
     )
-    done = Counter(key for flip in flips for key in flip.questions)
+    changes_of_question = Counter(key for flip in flips for key in flip.questions)
     (board_before, no_before), (board_after, no_after) = (
         _board_or_reason(project, measure, policy) for policy in (old, new)
     )
@@ -411,7 +417,10 @@ def state_changes(
             grading_progress(project, bases[0]).partial_labels,
             grading_progress(project, bases[1]).partial_labels,
         ),
-        questions=[(change, done[change.question_id]) for change in question_changes(*bases, of)],
+        questions=[
+            (change, changes_of_question[change.question_id])
+            for change in question_changes(*bases, of)
+        ],
         board_before=board_before,
         board_after=board_after,
         no_board=no_before or no_after,

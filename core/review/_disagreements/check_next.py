@@ -115,14 +115,14 @@ def check_next(
             "Ratings of a person have no leaderboard.",
             "Compare labels or judgments, or choose another order.",
         )
-    wanted = parse_measure(measure)
-    if not wanted.takes_judgments:
+    parsed = parse_measure(measure)
+    if not parsed.takes_judgments:
         raise InputError(
             "not-a-label-measure",
-            f"{wanted} is not a measure of labels.",
+            f"{parsed} is not a measure of labels.",
             "Use a measure such as nDCG@10.",
         )
-    name = wanted.name
+    name = parsed.name
     matched = match_sides(project, left, right)
     side: Literal["left", "right"] = (
         "right" if isinstance(right, Labels) and not isinstance(left, Labels) else "left"

@@ -124,16 +124,16 @@ def list_disagreements(
     if query_id is not None:
         rows = rows[(matched.pairs["query_id"].iloc[rows] == query_id).to_numpy(dtype=bool)]
     cases = settled_cases(project, side_name(project, left), side_name(project, right))
-    done = _pairs_of_cases(matched.pairs.iloc[rows], cases)
+    is_settled = _pairs_of_cases(matched.pairs.iloc[rows], cases)
     if not show_settled:
-        rows = rows[~done]
+        rows = rows[~is_settled]
     if case is not None:
         at = _place_of(matched, rows, case)
         at = min(offset, len(rows) - 1) if at is None else at
         offset = max(0, at - at % limit)
     return Queue(
         total=len(rows),
-        hidden=0 if show_settled else int(done.sum()),
+        hidden=0 if show_settled else int(is_settled.sum()),
         first=offset,
         rows=_queue_rows(
             project, (left, right), matched, rows[offset : offset + limit], checks, cases
@@ -180,12 +180,12 @@ def _queue_rows(
     project: Project,
     sides: tuple[Side, Side],
     matched: MatchedValues,
-    shown: Indices,
+    positions: Indices,
     checks: Mapping[int, Check],
     cases: Mapping[CaseKey, SettlingAction],
 ) -> list[QueueRow]:
     """Return the pairs at positions of `MatchedValues.pairs`, with the questions behind them."""
-    pairs = _read_pairs(project, matched.pairs.iloc[shown])
+    pairs = _read_pairs(project, matched.pairs.iloc[positions])
     left_from, right_from = (_given_by(project, side, pairs) for side in sides)
     return [
         QueueRow(
@@ -195,7 +195,7 @@ def _queue_rows(
             checks.get(int(row)),
             cases.get((pair.question_id or pair.query_id, pair.passage_id)),
         )
-        for row, pair in zip(shown, pairs, strict=True)
+        for row, pair in zip(positions, pairs, strict=True)
     ]
 
 
@@ -244,8 +244,8 @@ def _pairs_of_cases(pairs: pd.DataFrame, cases: Collection[CaseKey]) -> Flags:
     return likely
 
 
-def _read_pairs(project: Project, shown: pd.DataFrame) -> list[Pair]:
-    columns = [shown[name].tolist() for name in (*_IDS, "left", "right")]
+def _read_pairs(project: Project, pairs: pd.DataFrame) -> list[Pair]:
+    columns = [pairs[name].tolist() for name in (*_IDS, "left", "right")]
     queries, passages, questions = (
         dict(
             project.rows(
@@ -292,7 +292,7 @@ def _given_by(
     ):
         return {}
     base = basis(project, side.policy)
-    wanted = sorted({(pair.query_id, pair.passage_id) for pair in pairs})
+    pairs_wanted = sorted({(pair.query_id, pair.passage_id) for pair in pairs})
     rows = project.rows(
         "WITH wanted AS (SELECT unnest($queries) AS query_id, unnest($passages) AS passage_id)"
         " SELECT query_id, passage_id, question_id, coalesce(t.text, question_id), rating"
@@ -303,8 +303,8 @@ def _given_by(
         " WHERE rating > 0 AND p.weight > 0 ORDER BY rating DESC, r.position, question_key",
         base.parameters
         | {
-            "queries": [query for query, _ in wanted],
-            "passages": [passage for _, passage in wanted],
+            "queries": [query for query, _ in pairs_wanted],
+            "passages": [passage for _, passage in pairs_wanted],
         },
     )
     supporting = group_pairs(

@@ -180,12 +180,12 @@ def _read_settlings(
     if not count_actions(project):
         # The record is usually empty, and planning the full statement takes longer than this check.
         return []
-    seen = {
+    relations = {
         "overrides": visible_rows(project, "overrides"),
         "settlings": visible_rows(project, "settlings"),
     }
     rows = project.rows(
-        (_CASES + rest).format(**seen, settled=_SETTLED, texts=readable_texts(project)),
+        (_CASES + rest).format(**relations, settled=_SETTLED, texts=readable_texts(project)),
         parameters | {"version": latest_version(project)},
     )
     return [SettlingAction(row[0], Case(*row[1:8]), *row[8:]) for row in rows]
@@ -442,8 +442,8 @@ def reopen_case(
     Raises:
         InputError: the case is not settled.
     """
-    done = settled_cases(project, case.left, case.right).get(case.key)
-    if done is None:
+    settlement = settled_cases(project, case.left, case.right).get(case.key)
+    if settlement is None:
         raise InputError(
             "not-settled",
             "This case is not resolved.",
@@ -451,15 +451,16 @@ def reopen_case(
         )
     # An override that is confirmed for a new wording is added again, with the same rating and
     # reason. Another person may have confirmed it.
-    given = (case.passage_id, done.rating, done.reason)
-    together = (done.author, done.made_at)
+    settlement_key = (case.passage_id, settlement.rating, settlement.reason)
+    together = (settlement.author, settlement.made_at)
     withdrawn = [
         override.key
         # Not by query: the question of a topic belongs to the topic's query.
         for override in find_overrides(project)
-        if withdraw_override and done.act == "override"
-        if (override.passage_id, override.rating, override.reason) == given
-        if override.question_id == done.touched or (override.author, override.made_at) == together
+        if withdraw_override and settlement.act == "override"
+        if (override.passage_id, override.rating, override.reason) == settlement_key
+        if override.question_id == settlement.touched
+        or (override.author, override.made_at) == together
     ]
     with project.transaction(
         act="settle disagreements", queries=[case.query_id], author=author

@@ -101,18 +101,18 @@ def read_passage(
     policy: Policy | None,
     query_id: str,
     passage_id: str,
-    shown: Sequence[str] = (),
+    grader_names: Sequence[str] = (),
 ) -> PassageDetails:
     """Return the data of a passage for a query.
 
     Args:
         policy: determines the label; None if nothing has been graded.
-        shown: names of the graders to show; empty for the policy's grader.
+        grader_names: names of the graders to show; empty for the policy's grader.
 
     Raises:
         InputError: the query, the passage, a grader or the version is unknown.
     """
-    known = project.rows(
+    passage_row = project.rows(
         "SELECT query_key, passage_key, p.text_key, q.text, narrative, t.text,"
         " EXISTS (SELECT * FROM pool WHERE pool.query_key = q.query_key"
         " AND pool.passage_key = p.passage_key)"
@@ -120,19 +120,21 @@ def read_passage(
         " WHERE query_id = ? AND passage_id = ?",
         [query_id, passage_id],
     )
-    if not known:
+    if not passage_row:
         raise InputError(
             "unknown-passage",
             f"Unknown query '{query_id}' or passage '{passage_id}'.",
             "Choose a passage from the list.",
         )
-    query_key, passage_key, text_key, query, narrative, text, pooled = known[0]
+    query_key, passage_key, text_key, query, narrative, text, pooled = passage_row[0]
     base = basis(project, policy) if policy is not None and label_graders(project) else None
-    looked_at = [find_grader(project, name) for name in shown] or (
+    looked_at = [find_grader(project, name) for name in grader_names] or (
         [base.grader] if base is not None else []
     )
-    asked = _asked_questions(project, base, looked_at, query_id, query_key, passage_id, text_key)
-    label, usable, needed = _label_and_counts(base, asked) if pooled else (None, 0, 0)
+    questions = _asked_questions(
+        project, base, looked_at, query_id, query_key, passage_id, text_key
+    )
+    label, usable, needed = _label_and_counts(base, questions) if pooled else (None, 0, 0)
     return PassageDetails(
         query_id=query_id,
         query=query,
@@ -143,7 +145,7 @@ def read_passage(
         label=label,
         usable=usable,
         needed=needed,
-        asked=[_with_label(question, base, label) for question in asked],
+        asked=[_with_label(question, base, label) for question in questions],
         judgments=project.rows(
             f"SELECT name, value FROM {visible_rows(project, 'judgments')} JOIN sources"
             " USING (source_key) WHERE query_key = ? AND passage_key = ? ORDER BY source_key",
@@ -159,7 +161,7 @@ def read_passage(
             text or "",
             [
                 question.question.text or ""
-                for question in asked
+                for question in questions
                 if question.number and question.question.kind != "nugget"
             ],
         ),
@@ -250,17 +252,18 @@ def label_with(
     if not desk.pooled:
         return None
     base = basis(project, policy)
-    given = {
+    new_ratings = {
         key: None if rating is None else base.grader.spec.on_scale(rating)
         for key, rating in ratings.items()
     }
-    asked = [
-        replace(one, rating=given.get(one.question.question_id, one.rating)) for one in desk.asked
+    questions = [
+        replace(one, rating=new_ratings.get(one.question.question_id, one.rating))
+        for one in desk.asked
     ]
-    return _label_and_counts(base, asked)[0]
+    return _label_and_counts(base, questions)[0]
 
 
-def strongest_first(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+def strongest_first(questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
     """Return the questions in the order of their influence on the label.
 
     The query itself is first, then questions that give the label, then other questions by the
@@ -272,7 +275,7 @@ def strongest_first(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
         failed = any(result.status == "failed" for result in question.said.values())
         return question.number != 0, not question.gives_label, -rating, not failed, question.number
 
-    return sorted(asked, key=sort_key)
+    return sorted(questions, key=sort_key)
 
 
 _ASKED = " FROM {bank} b JOIN queries q USING (query_key) LEFT JOIN questions USING (question_key)"
@@ -325,14 +328,14 @@ def _counting_ratings(
 
 
 def _label_and_counts(
-    base: Basis | None, asked: Sequence[AskedQuestion]
+    base: Basis | None, questions: Sequence[AskedQuestion]
 ) -> tuple[int | None, int, int]:
     """Return the label of the passage, the number of its rated pairs, and the number of all its
     pairs.
     """
     if base is None:
         return None, 0, 0
-    part = [one for one in asked if one.counts and one.question.weight > 0]
+    part = [one for one in questions if one.counts and one.question.weight > 0]
     label = single_label(base.policy, [(one.question.weight, one.rating) for one in part])
     usable = sum(one.rating is not None for one in part)
     top = base.grader.spec.max_rating

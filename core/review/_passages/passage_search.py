@@ -131,19 +131,19 @@ def search_passages(
     first, last = queries.searchsorted([query_key, query_key + 1]).tolist()
     at = first + int(np.searchsorted(positions[first:last], position))
     here = at < last and bool(positions[at] == position)
-    shown = at // size if page is None and here else (page or 1) - 1
-    shown = max(min(shown, (total - 1) // size), 0)
+    page_shown = at // size if page is None and here else (page or 1) - 1
+    page_shown = max(min(page_shown, (total - 1) // size), 0)
     beside = {"before": at - 1, "here": at if here else None, "after": at + here}
-    wanted = {name: i for name, i in beside.items() if i is not None and 0 <= i < total}
-    on_page = range(shown * size, min((shown + 1) * size, total))
-    rows = table_rows(project, matches, sorted({*on_page, *wanted.values()}))
+    neighbours = {name: i for name, i in beside.items() if i is not None and 0 <= i < total}
+    on_page = range(page_shown * size, min((page_shown + 1) * size, total))
+    rows = table_rows(project, matches, sorted({*on_page, *neighbours.values()}))
     return SearchPage(
         total=total,
-        page=shown + 1,
+        page=page_shown + 1,
         rows=[rows[i] for i in on_page],
-        here=rows.get(wanted.get("here", BEFORE_ALL)),
-        before=rows.get(wanted.get("before", BEFORE_ALL)),
-        after=rows.get(wanted.get("after", BEFORE_ALL)),
+        here=rows.get(neighbours.get("here", BEFORE_ALL)),
+        before=rows.get(neighbours.get("before", BEFORE_ALL)),
+        after=rows.get(neighbours.get("after", BEFORE_ALL)),
     )
 
 
@@ -201,7 +201,7 @@ def _find_passages(project: Project, base: Basis | None, filters: Filters) -> pa
         if filters.speaking
         else frozenset()
     )
-    wanted, parameters = _sql_conditions(filters, base, judgments, speaking)
+    conditions, parameters = _sql_conditions(filters, base, judgments, speaking)
 
     def select_passages(cursor: Cursor) -> pa.Table:
         cursor.register("pool_summary", pool)
@@ -211,7 +211,7 @@ def _find_passages(project: Project, base: Basis | None, filters: Filters) -> pa
             f" FROM pool_summary d LEFT JOIN (SELECT query_key, passage_key, value FROM {judgments}"
             "  JOIN sources USING (source_key) WHERE name = $source) judged"
             " USING (query_key, passage_key)"
-            f" WHERE {' AND '.join(wanted)} ORDER BY query_key, position",
+            f" WHERE {' AND '.join(conditions)} ORDER BY query_key, position",
             parameters,
         ).to_arrow_table()
 
@@ -345,12 +345,12 @@ def _sql_conditions(
             },
         ),
     ]
-    wanted, parameters = ["true"], {"source": filters.source}
+    conditions, parameters = ["true"], {"source": filters.source}
     for is_on, condition, values in rows:
         if is_on:
-            wanted.append(condition)
+            conditions.append(condition)
             parameters |= values
-    return wanted, parameters
+    return conditions, parameters
 
 
 @dataclass(frozen=True)
@@ -420,16 +420,18 @@ def next_turn(
     own = _own_judgments(project, person) if person else {}
     waiting = np.unique(queries[~np.isin(places, np.fromiter(own, np.int64, len(own)))])
     ids = dict(project.rows("SELECT query_key, query_id FROM queries"))
-    here = next((key for key, name in ids.items() if name == query_id and key in queries), None)
-    if here is None:
-        here = int((waiting if len(waiting) else queries)[0])
-    at = np.flatnonzero(queries == here).tolist()
+    query_key = next(
+        (key for key, name in ids.items() if name == query_id and key in queries), None
+    )
+    if query_key is None:
+        query_key = int((waiting if len(waiting) else queries)[0])
+    at = np.flatnonzero(queries == query_key).tolist()
     if blind:
-        at.sort(key=lambda i: _random_order(person, here, int(passages[i])))
+        at.sort(key=lambda i: _random_order(person, query_key, int(passages[i])))
     listed = table_rows(project, table, at)
-    following = [*waiting[waiting > here], *waiting[waiting < here]]
+    following = [*waiting[waiting > query_key], *waiting[waiting < query_key]]
     rows = [PassageToJudge(listed[i], own.get(int(places[i]))) for i in at]
-    return QueryToJudge(ids[here], rows, ids[int(following[0])] if following else None)
+    return QueryToJudge(ids[query_key], rows, ids[int(following[0])] if following else None)
 
 
 def _own_judgments(project: Project, person: str) -> dict[int, int]:

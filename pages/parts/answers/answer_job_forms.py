@@ -44,16 +44,16 @@ def draw_forms(project: Project, evaluation: answers.Evaluation | None) -> None:
 
 
 def _draw_models_so_far(project: Project) -> None:
-    if known := answers.answering_so_far(project):
+    if models_before := answers.answering_so_far(project):
         st.subheader("Models used so far", anchor=False)
         st.dataframe(
             {
-                "Role": [ROLES[model.role] for model in known],
-                "Name": [model.name for model in known],
-                "Model": [model.model for model in known],
-                "Prompt": [model.prompt for model in known],
-                "Results": [model.written for model in known],
-                "Failed": [model.failed for model in known],
+                "Role": [ROLES[model.role] for model in models_before],
+                "Name": [model.name for model in models_before],
+                "Model": [model.model for model in models_before],
+                "Prompt": [model.prompt for model in models_before],
+                "Results": [model.written for model in models_before],
+                "Failed": [model.failed for model in models_before],
             },
             hide_index=True,
         )
@@ -61,7 +61,7 @@ def _draw_models_so_far(project: Project) -> None:
 
 @ui.errors()
 def _draw_generating(project: Project) -> None:
-    known = {
+    models_before = {
         AGAIN + model.name: model
         for model in answer_settings.generator_models(project)
         if not model.from_elsewhere
@@ -71,15 +71,15 @@ def _draw_generating(project: Project) -> None:
         kind = str(
             st.selectbox(
                 "Generator",
-                [*known, *KINDS],
+                [*models_before, *KINDS],
                 key="answers by",
                 persist_state="session",
                 format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
             )
         )
         ready = (
-            answers.generator_again(project, known[kind])
-            if kind in known
+            answers.generator_again(project, models_before[kind])
+            if kind in models_before
             else _choose_generator(project, kind)
         )
     if ready is None:
@@ -120,14 +120,14 @@ def _draw_generating(project: Project) -> None:
                     key="answers temperature",
                 )
             )
-    wanted = answers.WantedAnswers(
+    request = answers.WantedAnswers(
         tuple(runs) or None, tuple(sorted(ks)), True, draws=draws, temperature=temperature
     )
-    planned = answers.plan_answers(project, ready, wanted)
+    planned = answers.plan_answers(project, ready, request)
     retried = _choose_retry(planned.failed, "failed answers", "answers again")
     caps = jobs.JobScope(retry_failed=retried)
     if retried:
-        planned = answers.plan_answers(project, ready, wanted, caps)
+        planned = answers.plan_answers(project, ready, request, caps)
     repeats = f"Equal contexts need one answer ({planned.shared:,} repeats)."
     ui.draw_metrics(
         (
@@ -161,7 +161,7 @@ def _draw_generating(project: Project) -> None:
         partial(answers.start_answering, caps=caps),
         project,
         ready,
-        wanted,
+        request,
         key="answers begin",
         **START,
     )
@@ -221,12 +221,12 @@ def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) ->
         key: distinguishes the widgets of several such forms.
     """
     before = [model for model in answer_models(project, "judge") if model.parameters]
-    known = {AGAIN + model.name: model for model in reversed(before)}
+    models_before = {AGAIN + model.name: model for model in reversed(before)}
     left, right = st.columns(2)
     kind = str(
         left.selectbox(
             "Model for the comparison",
-            [*known, LOCAL, ENDPOINT],
+            [*models_before, LOCAL, ENDPOINT],
             key=f"{key} by",
             persist_state="session",
             index=None,
@@ -243,21 +243,21 @@ def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) ->
         return
     with left:
         ready = (
-            answers.judge_again(project, known[kind])
-            if kind in known
+            answers.judge_again(project, models_before[kind])
+            if kind in models_before
             else _choose_judge(project, kind, key, right)
         )
     if ready is None:
         return
     failed = len(answers.pairs_to_compare(project, ready, pairs, jobs.JobScope(only_failed=True)))
     caps = jobs.JobScope(retry_failed=_choose_retry(failed, "failed comparisons", f"{key} again"))
-    wanted = answers.pairs_to_compare(project, ready, pairs, caps)
-    if not wanted:
+    to_compare = answers.pairs_to_compare(project, ready, pairs, caps)
+    if not to_compare:
         st.success("All these answers are compared.", icon=":material/check:")
         return
-    st.markdown(f"Comparisons to make: **{len(wanted):,}**. Equal texts are compared once.")
+    st.markdown(f"Comparisons to make: **{len(to_compare):,}**. Equal texts are compared once.")
     caps = _draw_cost(
-        project, ready.model, answers.comparing_price(project, ready, wanted), caps, key
+        project, ready.model, answers.comparing_price(project, ready, to_compare), caps, key
     )
     presses.act_button(
         "Compare answers",

@@ -62,7 +62,7 @@ def choose_evaluation(project: Project) -> answers.Evaluation:
         InputError: a setting is invalid.
         GradingError: the encoder cannot be loaded.
     """
-    known = generator_models(project)
+    models_before = generator_models(project)
     anew = _settings_places().apply_address(project.name)
     with st.container(key="looking-at-answers", horizontal=True, vertical_alignment="center"):
         words = st.empty()
@@ -75,7 +75,7 @@ def choose_evaluation(project: Project) -> answers.Evaluation:
             ),
             key="change answers",
         ):
-            view, said = _draw_choices(project, known, anew)
+            view, said = _draw_choices(project, models_before, anew)
     _settings_places().go_to(**said)
     with st.spinner("Comparing answers", show_time=False):
         found = answers.evaluate_answers(project, view)
@@ -93,17 +93,19 @@ def _settings_places() -> address.ScreenPlaces:
 
 
 def _draw_choices(
-    project: Project, known: Sequence[AnswerModel], anew: bool
+    project: Project, models_offered: Sequence[AnswerModel], anew: bool
 ) -> tuple[answers.RetEvalChoices, dict[str, str]]:
     """Draw the widgets; return the view, and the settings that differ from the defaults."""
-    kept = chosen_settings()
+    choices_kept = chosen_settings()
 
     def take_setting(name: str, default: Any, read: Callable[[str], Any] = str) -> str:
         key = f"answers {name}"
         if anew or key not in st.session_state:
             st.session_state[key] = default
             with suppress(ValueError):
-                st.session_state[key] = read(kept[name]) if name in kept else default
+                st.session_state[key] = (
+                    read(choices_kept[name]) if name in choices_kept else default
+                )
         return key
 
     def take_several(name: str, default: list[Any], options: Sequence[Any]) -> str:
@@ -114,10 +116,11 @@ def _draw_choices(
             lambda text: [by_text[option] for option in text.split(BETWEEN) if option in by_text],
         )
 
-    names = [known_model.name for known_model in known]
+    names = [known_model.name for known_model in models_offered]
     generator = str(st.selectbox("Generator", names, key=take_setting("generator", names[0])))
     asked_runs, asked_ks = answers.asked_for(
-        project, next(known_model for known_model in known if known_model.name == generator)
+        project,
+        next(known_model for known_model in models_offered if known_model.name == generator),
     )
 
     usual = answers.usual_judge(project)

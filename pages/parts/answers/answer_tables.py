@@ -78,7 +78,7 @@ def draw_grid(project: Project, evaluation: answers.Evaluation) -> None:
 def _draw_table(project: Project, evaluation: answers.Evaluation) -> None:
     """Draw the runs by depth and LLM-retEval; a click on a score lists its queries."""
     best = answers.clear_best(project, evaluation)
-    shown = [
+    columns = [
         name
         for name in MEASURES
         if name != "GPT-Eval" or any(row.gpteval for row in evaluation.rows)
@@ -91,11 +91,11 @@ def _draw_table(project: Project, evaluation: answers.Evaluation) -> None:
     table = pd.DataFrame(
         [
             {"Run": html.as_shown(row.run), "k": row.k}
-            | {name: _format_mean(*answers.row_values(row)[name]) for name in shown}
+            | {name: _format_mean(*answers.row_values(row)[name]) for name in columns}
             | {"Missing values": _missing_counts(row)}
             for row in rows
         ],
-        columns=["Run", "k", *shown, "Missing values"],
+        columns=["Run", "k", *columns, "Missing values"],
     )
 
     def mark_best(scores: pd.Series) -> list[str]:
@@ -111,12 +111,12 @@ def _draw_table(project: Project, evaluation: answers.Evaluation) -> None:
         address.write_parameters({"cell": "".join(cells)})
 
     st.dataframe(
-        table.style.apply(mark_best, subset=shown),
+        table.style.apply(mark_best, subset=columns),
         hide_index=True,
         key=KEY,
         selection_mode="single-cell",
         on_select=keep_picked_cell,
-        column_config={name: st.column_config.TextColumn(help=MEASURES[name]) for name in shown},
+        column_config={name: st.column_config.TextColumn(help=MEASURES[name]) for name in columns},
     )
     if (ideal := evaluation.ideal) is not None and ideal.mean is not None:
         st.container(key="ideal-retriever").caption(
@@ -148,16 +148,16 @@ def _draw_queries(evaluation: answers.Evaluation, cell: str) -> None:
     if place is None or (place[1], place[2]) not in evaluation.lines or place[0] not in MEASURES:
         return
     measure, run, k = place
-    known = answers.query_values(evaluation.lines[run, k], measure)
+    values = answers.query_values(evaluation.lines[run, k], measure)
     lines = sorted(
         evaluation.lines[run, k].values(),
-        key=lambda line: -1.0 if known.get(line.query_id) is None else known[line.query_id],
+        key=lambda line: -1.0 if values.get(line.query_id) is None else values[line.query_id],
     )
     st.markdown(f"**{ui.escape(f'{measure}@{k} of {run}')}**")
     golds = [evaluation.gold[line.query_id] for line in lines]
     chosen = ui.choose_rows(
         {
-            "Score": [known.get(line.query_id) for line in lines],
+            "Score": [values.get(line.query_id) for line in lines],
             "Query": [html.as_shown(gold.query.text) for gold in golds],
             "Reason": [_explain_value(line, measure) for line in lines],
             "Answer from the top k passages": [html.as_shown(line.answer or "") for line in lines],
@@ -215,7 +215,7 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     waiting = answers.waiting_runs(evaluation, int(k))
     answered = [run for run in evaluation.view.runs or () if run not in waiting]
     whole = [name for name, table in covers.items() if set(answered) <= set(table)]
-    wanted = right.multiselect(
+    names_chosen = right.multiselect(
         "Compare with",
         [*covers, *offered],
         default=[*whole, *list(offered)[: study.BESIDE]],
@@ -224,9 +224,9 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
         help="Other evaluations of the same runs: coverage of the question bank by the answers or"
         " by the passages (EXAM-Cover), assessors' judgments, and graders of passages.",
     )
-    asked = {name: offered[name] for name in wanted if name in offered}
+    offered_tables = {name: offered[name] for name in names_chosen if name in offered}
     tables = answers.choice_tables(evaluation, int(k)) | {
-        name: covers[name] for name in wanted if name in covers
+        name: covers[name] for name in names_chosen if name in covers
     }
     key = (
         "choice of answers",
@@ -234,9 +234,11 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
         evaluation.generator.fingerprint,
         k,
         policy,
-        tuple(wanted),
+        tuple(names_chosen),
     )
-    compared = project.cached(key, lambda: study.compare_choices(project, asked, policy, tables))
+    compared = project.cached(
+        key, lambda: study.compare_choices(project, offered_tables, policy, tables)
+    )
     for error in compared.left_out.values():
         ui.show_error(error)
     picks = compared.found

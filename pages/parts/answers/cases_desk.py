@@ -83,14 +83,14 @@ def desk_data(
     """
     cases = list_cases(project, evaluation)
     ids = [_case_id(row) for row in cases]
-    wanted = case_places().part_of_place("at")
-    place = place_of(wanted)
-    known = (
+    case_name = case_places().part_of_place("at")
+    place = place_of(case_name)
+    is_case = (
         place is not None
         and place[0] in evaluation.gold
         and (place[1], place[2]) in evaluation.lines
     )
-    open_id = wanted if known else (ids[0] if ids else "")
+    open_id = case_name if is_case else (ids[0] if ids else "")
     at = ids.index(open_id) if open_id in ids else -1
     first = max(at, 0) // A_PAGE * A_PAGE
     ahead = ids[at + 1 : at + 1 + AHEAD]
@@ -269,13 +269,13 @@ def _passage_data(passage: answers.ShownPassage) -> dict[str, Any]:
 
 def _cut_parts(parts: Sequence[answers.MarkedPart]) -> list[list[object]]:
     pieces: list[list[object]] = []
-    left = LONGEST
+    remaining = LONGEST
     for text, inside in parts:
-        if left <= 0:
+        if remaining <= 0:
             pieces.append([" …", False])
             break
-        pieces.append([html.as_shown(text[:left]), inside])
-        left -= len(text)
+        pieces.append([html.as_shown(text[:remaining]), inside])
+        remaining -= len(text)
     return pieces
 
 
@@ -325,15 +325,15 @@ def draw(project: Project, view: answers.RetEvalChoices) -> None:
     """Draw the filters, the list and the open case, and do the person's actions since the last
     run.
     """
-    asked = actions.pending_actions(KEY)
-    at = CasesDesk(project, view, asked)
-    error = asked.do_actions(lambda act: _do_action(at, act))
+    pending = actions.pending_actions(KEY)
+    at = CasesDesk(project, view, pending)
+    error = pending.do_actions(lambda act: _do_action(at, act))
     if at.sources:
         # The line at the top names the sources of gold passages and offers the present answer
         # checks.
         st.rerun()
     _draw_filters(at.evaluation)
-    asked.draw("answers", desk_data(project, at.evaluation, asked.said, error))
+    pending.draw("answers", desk_data(project, at.evaluation, pending.said, error))
 
 
 def _do_action(at: CasesDesk, act: actions.Act) -> None:

@@ -134,7 +134,7 @@ def draw_form(project: Project, name: str) -> None:
             return
 
     def plan_audit(author: str) -> None:
-        made = room.design_audit(
+        designed = room.design_audit(
             project,
             called,
             str(measure),
@@ -149,7 +149,7 @@ def draw_form(project: Project, name: str) -> None:
             author=author,
         )
         # The next run opens its leaderboard; the widgets of this run are drawn already.
-        st.session_state["planned audit"] = made.name
+        st.session_state["planned audit"] = designed.name
 
     presses.act_button(
         "Plan audit",

@@ -237,19 +237,22 @@ def draw_paper(project: Project, audit: room.Audit) -> None:
                 on_click="ignore",
                 key="sheet out",
             )
-        given = st.file_uploader(
+        uploaded = st.file_uploader(
             "Judged sheet or qrels file",
             ["tsv", "jsonl", "txt", "qrels"],
             key=f"sheet of {audit.key}",
         )
-        if given is not None and presses.button(
+        if uploaded is not None and presses.button(
             "Import judgments", type="primary", key="take in sheet"
         ):
             with ui.errors():
-                done = room.import_sheet(
-                    project, audit, formats.Source(given.name, data=given.getvalue()), ui.author()
+                result = room.import_sheet(
+                    project,
+                    audit,
+                    formats.Source(uploaded.name, data=uploaded.getvalue()),
+                    ui.author(),
                 )
-                st.success(room.import_sentence(done))
+                st.success(room.import_sentence(result))
     if not audit.ended:
         st.subheader("End the audit", anchor=False)
         with st.container(horizontal=True, vertical_alignment="center"):

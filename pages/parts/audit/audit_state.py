@@ -276,18 +276,18 @@ def draw_curve(forecast: room.Forecast, goal: room.Goal) -> None:
     chart_display.draw_chart(charts.forecast_chart(forecast, goal))
 
 
-def choose_audit(known: Sequence[room.Audit]) -> room.Audit:
+def choose_audit(audits: Sequence[room.Audit]) -> room.Audit:
     """Return the chosen audit; by default the newest that has not ended."""
-    by_name = {audit.name: audit for audit in reversed(known)}
+    by_name = {audit.name: audit for audit in reversed(audits)}
     if (planned := st.session_state.pop("planned audit", None)) in by_name:
         st.session_state["view"] = "Board"
         # A single audit is shown without a choice. If the session stored it, it would later count
         # as the person's own choice.
-        if len(known) > 1:
+        if len(audits) > 1:
             st.session_state["audit"] = planned
         st.toast(f"Planned the audit “{ui.escape(planned)}”.", icon=":material/how_to_reg:")
-    usual = next((audit for audit in by_name.values() if not audit.ended), known[-1])
-    if len(known) == 1:
+    usual = next((audit for audit in by_name.values() if not audit.ended), audits[-1])
+    if len(audits) == 1:
         # Otherwise the next planned audit would not be opened: the address takes precedence over
         # the session.
         st.query_params.pop("audit", None)
@@ -310,9 +310,9 @@ def choose_audit(known: Sequence[room.Audit]) -> room.Audit:
     return by_name[str(picked)]
 
 
-def free_name(known: Sequence[room.Audit]) -> str:
+def free_name(audits: Sequence[room.Audit]) -> str:
     """Return an unused name for the next audit."""
-    return text.free_name("audit", {"audit", *(one.name for one in known)}, "{} {}")
+    return text.free_name("audit", {"audit", *(one.name for one in audits)}, "{} {}")
 
 
 def draw_about(project: Project, audit: room.Audit) -> None:

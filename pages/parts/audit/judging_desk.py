@@ -45,16 +45,17 @@ def draw(project: Project, audit: room.Audit) -> None:
         "Your name is missing.",
         "Enter your name above. Your judgments are stored under it.",
     )
-    asked = actions.pending_actions(KEY)
-    error = asked.do_actions(lambda act: _do_action(project, audit, person, act))
+    pending = actions.pending_actions(KEY)
+    error = pending.do_actions(lambda act: _do_action(project, audit, person, act))
     batch = room.list_batches(project, audit)[-1]
     hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
-    left = (
+    open_count = (
         hands[0].left if hands else 0 if batch.ended else room.count_open_judgments(project, audit)
     )
-    asked.draw(
+    pending.draw(
         "judging",
-        _desk_data(project, audit, person, batch, hands, left) | {"left": left, "error": error},
+        _desk_data(project, audit, person, batch, hands, open_count)
+        | {"left": open_count, "error": error},
     )
 
 
@@ -64,7 +65,7 @@ def _desk_data(
     person: str,
     batch: room.Batch,
     hands: list[room.AssignedQuery],
-    left: int,
+    open_count: int,
 ) -> dict[str, Any]:
     people = room.list_audit_assessors(project, audit)
     me = next((assessor for assessor in people if assessor.name == person), None)
@@ -101,15 +102,15 @@ def _desk_data(
             "mine": me.judged + me.cannot_say if me else 0,
             "others": also,
         },
-        "finished": _finished_text(batch.number, left, also),
+        "finished": _finished_text(batch.number, open_count, also),
     }
 
 
-def _finished_text(batch: int, left: int, also: str) -> dict[str, str]:
+def _finished_text(batch: int, open_count: int, also: str) -> dict[str, str]:
     """Return the text of the desk if the person has no passage to judge, and the action that it
     offers.
     """
-    if not left:
+    if not open_count:
         return {
             "title": f"Batch {batch} is judged.",
             "about": "The leaderboard shows the result.",
@@ -118,7 +119,7 @@ def _finished_text(batch: int, left: int, also: str) -> dict[str, str]:
         }
     about = (
         "Other assessors have the remaining judgments of the batch"
-        f" ({'; '.join(filter(None, (str(left), also)))})."
+        f" ({'; '.join(filter(None, (str(open_count), also)))})."
         " You get the passages that they skip or release."
     )
     return {
@@ -156,13 +157,13 @@ def _do_action(project: Project, audit: room.Audit, person: str, act: actions.Ac
             verdict = room.Verdict(act["query"], act["passage"], VERDICTS[what])
             room.store_verdict(project, audit, verdict, person)
         case "look":
-            seen = room.reveal_label(project, audit, act["query"], act["passage"], person)
+            seen_label = room.reveal_label(project, audit, act["query"], act["passage"], person)
             st.session_state.setdefault(_seen_labels_key(audit), []).append(
                 {
                     "query": act["query"],
                     "passage": act["passage"],
-                    "label": seen.label,
-                    "highest": seen.highest,
+                    "label": seen_label.label,
+                    "highest": seen_label.highest,
                     "more": "The audit records that you have seen the label.",
                 }
             )

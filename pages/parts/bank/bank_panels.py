@@ -193,13 +193,13 @@ def draw_alone(project: Project, question: types.Question) -> None:
         "Measure", [measures.COVER, "nDCG@10", "AP"], default="nDCG@10", required=True
     )
     changes = review.changes(project, str(measure), policy, {question.query_id: alone})
-    here = changes.after.per_query
-    order = sorted(here, key=lambda run: -here[run].get(question.query_id, 0.0))
+    scores_by_run = changes.after.per_query
+    order = sorted(scores_by_run, key=lambda run: -scores_by_run[run].get(question.query_id, 0.0))
     st.dataframe(
         {
             "Run": order,
             f"{changes.after.measure}, this question only": [
-                here[run].get(question.query_id) for run in order
+                scores_by_run[run].get(question.query_id) for run in order
             ],
             "All questions": [
                 changes.before.per_query[run].get(question.query_id) for run in order
@@ -224,8 +224,8 @@ def draw_more_tasks(
         report: diagnosis of its questions; None before anything is graded.
         policy: the scoring settings; None before anything is graded.
     """
-    given = labels.find_overrides(project, query.query_id)
-    stale = sum(override.stale for override in given)
+    overrides = labels.find_overrides(project, query.query_id)
+    stale = sum(override.stale for override in overrides)
     # The option names are stable, so that the choice stays open while a person works.
     proposals = len(bank.list_proposals(project, query.query_id))
     tasks: dict[str, tuple[str, Callable[[], None]]] = {
@@ -249,9 +249,9 @@ def draw_more_tasks(
                 partial(worth_panel, project, query.query_id, policy),
             ),
         }
-    if given:
-        title = f"Overrides ({len(given)}" + (f", {stale} stale)" if stale else ")")
-        tasks["overrides"] = title, partial(_draw_overrides, project, given)
+    if overrides:
+        title = f"Overrides ({len(overrides)}" + (f", {stale} stale)" if stale else ")")
+        tasks["overrides"] = title, partial(_draw_overrides, project, overrides)
     versions = f"Bank versions ({bank.latest_version(project)})"
     tasks["versions"] = versions, partial(draw_versions, project)
     chosen = st.pills(
@@ -486,21 +486,23 @@ def _describe_verdict(
 def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -> None:
     """Draw the form that tests rewordings of one question, for people who may grade."""
     found = bank.readable_questions(project, bank.list_questions(project, query_id=query_id))
-    asked = {one.question_id: one for one in found if one.active}
-    known = judgment_sources(project)
-    if policy is None or not asked or not known or not project.allows("grade"):
+    active_questions = {one.question_id: one for one in found if one.active}
+    sources = judgment_sources(project)
+    if policy is None or not active_questions or not sources or not project.allows("grade"):
         return
-    here = bank_window.current_window()
+    window = bank_window.current_window()
     # The question of the menu, of the link, or of the button that led here.
     known_ids = (
-        one for one in (here.repaired, st.query_params.get("question"), here.focus) if one in asked
+        one
+        for one in (window.repaired, st.query_params.get("question"), window.focus)
+        if one in active_questions
     )
-    wanted = next(known_ids, next(iter(asked)))
+    chosen_id = next(known_ids, next(iter(active_questions)))
     with (
         st.expander(
             "Test new wordings of a question",
-            key=f"repair {here.repaired}",
-            expanded=here.repaired == wanted,
+            key=f"repair {window.repaired}",
+            expanded=window.repaired == chosen_id,
             on_change="rerun",
         ) as fold,
         ui.errors(),
@@ -516,17 +518,17 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
         chosen = str(
             st.selectbox(
                 "Question",
-                list(asked),
-                list(asked).index(wanted),
-                lambda one: asked[one].shown_text,
-                f"repaired {wanted}",
+                list(active_questions),
+                list(active_questions).index(chosen_id),
+                lambda one: active_questions[one].shown_text,
+                f"repaired {chosen_id}",
             )
         )
         proposed = bank.proposed_wordings(project, chosen, ui.person())
         key = f"wordings {chosen} {len(proposed)}" if proposed else "wordings"
         texts = st.text_area("New wordings, one per line", "\n".join(proposed), key=key)
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            source = str(st.selectbox("Judgments", known, key="repair source", width=280))
+            source = str(st.selectbox("Judgments", sources, key="repair source", width=280))
             pairs = review.count_held_out(project, chosen, policy, source)
             few = pairs < measures.HELD_OUT
             suggest = presses.button(
@@ -543,7 +545,7 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
             f" {measures.HELD_OUT}." + " Judge or grade more passages first." * few
         )
         if suggest and ui.author():
-            bank_proposals.rewordings_dialog(project, asked[chosen], policy, source)
+            bank_proposals.rewordings_dialog(project, active_questions[chosen], policy, source)
         if pressed:
             with st.spinner("Grading and testing the wordings"):
                 st.container(key="repair result").markdown(

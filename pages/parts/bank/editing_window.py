@@ -116,7 +116,7 @@ class EditingWindow:
             finally:
                 self.done = max(self.done, number)
 
-    def apply_change(self, shown: ShownBank, what: Callable[..., Any], *arguments: Any) -> Any:
+    def apply_change(self, shown_bank: ShownBank, what: Callable[..., Any], *arguments: Any) -> Any:
         """Apply a change to a person's drafts and return its result; the window has then seen its
         own change.
 
@@ -124,10 +124,10 @@ class EditingWindow:
             what: a function of the project, the author and the arguments.
         """
         with self.lock:
-            current = shown.is_current
-            result = what(shown.project, shown.author, *arguments)
+            current = shown_bank.is_current
+            result = what(shown_bank.project, shown_bank.author, *arguments)
             if current:
-                shown.drafts = bank.draft_mark(shown.project, shown.author)
+                shown_bank.drafts = bank.draft_mark(shown_bank.project, shown_bank.author)
         return result
 
     def get_shown(self, project: Project, author: str) -> ShownBank:
@@ -140,11 +140,11 @@ class EditingWindow:
         """Open the query of a question and move the caret to the question."""
         self.query, self.focus, self.turns = question.query_id, question.question_id, self.turns + 1
 
-    def list_refused_edits(self, shown: ShownBank) -> list[str]:
+    def list_refused_edits(self, shown_bank: ShownBank) -> list[str]:
         """Return ids of questions with a refused edit that the person has neither corrected nor
         given up.
         """
-        place = shown.project.name, shown.author
+        place = shown_bank.project.name, shown_bank.author
         return [
             str(act.get("id"))
             for number, act in self.sent.items()
@@ -179,26 +179,28 @@ def current_window() -> EditingWindow:
 
 def take_in() -> None:
     """Do the actions of the browser that are not done yet."""
-    here = current_window()
+    window = current_window()
     state = st.session_state.get(KEY)
     sent = state.get("acts") if isinstance(state, Mapping) else None
-    known = {
+    acts_by_number = {
         act["n"]: act
         for act in (sent if isinstance(sent, list) else ())
         if isinstance(act, Mapping)
         and isinstance(act.get("n"), int)
-        and act.get("window") == here.token
+        and act.get("window") == window.token
     }
-    here.sent = known
-    for number in sorted(known):
-        here.do_action_once(known[number])
-    with here.lock:
+    window.sent = acts_by_number
+    for number in sorted(acts_by_number):
+        window.do_action_once(acts_by_number[number])
+    with window.lock:
         # The browser has given up refused actions that it no longer sends. On screens without the
         # bank it sends nothing.
         if sent is not None:
-            here.refused = {number: why for number, why in here.refused.items() if number in known}
-    if here.nameless:
-        here.nameless = False
+            window.refused = {
+                number: why for number, why in window.refused.items() if number in acts_by_number
+            }
+    if window.nameless:
+        window.nameless = False
         ui.author()
 
 
@@ -254,7 +256,7 @@ STEPS: dict[str, Callable[[Project, str], object]] = {
 DISCARDED = "Changes discarded. Press Undo to restore them."
 
 
-def do_action(here: EditingWindow, act: Act) -> None:
+def do_action(window: EditingWindow, act: Act) -> None:
     """Do an action that the browser sent from a window.
 
     "look" only redraws a window that came to the front, to show the changes of other windows.
@@ -264,59 +266,59 @@ def do_action(here: EditingWindow, act: Act) -> None:
         WorkbenchError: the action failed.
     """
     name, key = str(act.get("act")), str(act.get("id") or "")
-    shown = here.shown.get((str(act.get("project")), str(act.get("author"))))
-    if shown is None:
+    shown_bank = window.shown.get((str(act.get("project")), str(act.get("author"))))
+    if shown_bank is None:
         raise errors.InputError(
             "other-project-or-name",
             "This action belongs to another project or name.",
             "Open that project under that name, then try again.",
         )
     changes = name in CHANGES or (name == "dialog" and act.get("name") in DIALOGS_TO_CHANGE)
-    if changes and not shown.author:
-        here.nameless = True
+    if changes and not shown_bank.author:
+        window.nameless = True
         return
     match name:
         case "edit":
-            _edit_question(here, shown, act)
+            _edit_question(window, shown_bank, act)
         case "add":
             query_id, added = str(act.get("query")), f"{act.get('query')}/{act.get('name')}"
-            here.apply_change(shown, bank.begin_question, query_id, str(act.get("name")))
+            window.apply_change(shown_bank, bank.begin_question, query_id, str(act.get("name")))
             # Its first edit may arrive before the question has been shown.
-            shown.questions.setdefault(added, types.Question(added, query_id, ""))
+            shown_bank.questions.setdefault(added, types.Question(added, query_id, ""))
         case "take back":
-            here.apply_change(shown, bank.take_back, [key])
+            window.apply_change(shown_bank, bank.take_back, [key])
         case "duplicate":
-            copy = bank.duplicate_question(_present_question(shown, key))
-            here.apply_change(shown, bank.put_drafts, [copy])
-            here.go_to(copy)
+            copy = bank.duplicate_question(_present_question(shown_bank, key))
+            window.apply_change(shown_bank, bank.put_drafts, [copy])
+            window.go_to(copy)
         case "move":
-            query_id = _present_question(shown, key).query_id
-            every = bank.drafted_bank(shown.project, shown.author, query_id)
+            query_id = _present_question(shown_bank, key).query_id
+            every = bank.drafted_bank(shown_bank.project, shown_bank.author, query_id)
             moved = bank.move_question(every, key, -1 if act.get("up") else 1)
-            here.apply_change(shown, bank.put_drafts, moved)
+            window.apply_change(shown_bank, bank.put_drafts, moved)
         case "several":
-            _change_several(here, shown, act)
+            _change_several(window, shown_bank, act)
         case "undo" | "redo" | "discard" | "save":
-            _change_all(here, shown, name, str(act.get("note") or ""))
+            _change_all(window, shown_bank, name, str(act.get("note") or ""))
         case "open":
-            here.query, here.subtopic = str(act.get("query")), None
+            window.query, window.subtopic = str(act.get("query")), None
         case "dialog":
-            here.dialog = str(act.get("name")), key
+            window.dialog = str(act.get("name")), key
         case "near":
-            here.near = act.get("on") is True
+            window.near = act.get("on") is True
         case "subtopic":
-            here.subtopic = str(act.get("chosen") or "")
+            window.subtopic = str(act.get("chosen") or "")
     if name != "edit":
-        here.stint = None
+        window.stint = None
 
 
-def _edit_question(here: EditingWindow, shown: ShownBank, act: Act) -> None:
+def _edit_question(window: EditingWindow, shown_bank: ShownBank, act: Act) -> None:
     key, field, visit = (
         str(act.get("id")),
         str(act.get("field")),
         (act.get("id"), act.get("field"), act.get("stint")),
     )
-    question = _find_shown(shown, key)
+    question = _find_shown(shown_bank, key)
     unknown = field == "text" and question.text is None
     value, before = (
         _read_field(field, act.get("value"), unknown),
@@ -325,28 +327,32 @@ def _edit_question(here: EditingWindow, shown: ShownBank, act: Act) -> None:
     if typed_before := act.get("mine"):
         # A reloaded tab may not have heard of its own earlier actions. It has seen the values that
         # it sent itself.
-        stored = getattr(_find_drafted(shown, key) or question, field)
+        stored = getattr(_find_drafted(shown_bank, key) or question, field)
         before = (
             stored
             if stored in [_read_field(field, typed, unknown) for typed in typed_before]
             else before
         )
-    as_seen = bank.seen_version(shown.project, question, field, before)
-    join = visit[2] is not None and here.stint == visit and shown.is_current
-    here.apply_change(shown, bank.change_draft, as_seen, field, value, before, join)
-    here.stint = visit
+    as_seen = bank.seen_version(shown_bank.project, question, field, before)
+    join = visit[2] is not None and window.stint == visit and shown_bank.is_current
+    window.apply_change(shown_bank, bank.change_draft, as_seen, field, value, before, join)
+    window.stint = visit
 
 
-def _find_drafted(shown: ShownBank, key: str) -> types.Question | None:
+def _find_drafted(shown_bank: ShownBank, key: str) -> types.Question | None:
     """Return a question as in the person's present drafts; None if it no longer exists."""
-    query_id = shown.questions[key].query_id if key in shown.questions else key.rpartition("/")[0]
-    every = bank.drafted_bank(shown.project, shown.author, query_id)
+    query_id = (
+        shown_bank.questions[key].query_id
+        if key in shown_bank.questions
+        else key.rpartition("/")[0]
+    )
+    every = bank.drafted_bank(shown_bank.project, shown_bank.author, query_id)
     return next((one for one in every if one.question_id == key), None)
 
 
-def _find_shown(shown: ShownBank, key: str) -> types.Question:
+def _find_shown(shown_bank: ShownBank, key: str) -> types.Question:
     """Return a question as the window showed it, or from the person's drafts if it is newer."""
-    if question := shown.questions.get(key) or _find_drafted(shown, key):
+    if question := shown_bank.questions.get(key) or _find_drafted(shown_bank, key):
         return question
     raise errors.InputError("unknown-question", "This question no longer exists.", "Add it again.")
 
@@ -368,54 +374,57 @@ def _read_field(field: str, value: Any, unknown: bool) -> object:
     raise errors.InputError("invalid-field", f"Invalid {field}: {value!r}.", "Enter another value.")
 
 
-def _change_several(here: EditingWindow, shown: ShownBank, act: Act) -> None:
+def _change_several(window: EditingWindow, shown_bank: ShownBank, act: Act) -> None:
     """Merge, retire, restore or reweight several questions of a query."""
-    picked = [_present_question(shown, str(key)) for key in act.get("ids") or ()]
-    what = act.get("what")
-    if what == "merge":
+    picked = [_present_question(shown_bank, str(key)) for key in act.get("ids") or ()]
+    kind_of_change = act.get("what")
+    if kind_of_change == "merge":
         changed = bank.editing.merge_questions(
             picked, " ".join(one.text for one in picked if one.text)
         )
-        here.go_to(changed[0])
-    elif what == "weight":
+        window.go_to(changed[0])
+    elif kind_of_change == "weight":
         value = _read_field("weight", act.get("value"), False)
         changed = bank.reweight_questions(picked, float(str(value)))
     else:
-        changed = bank.retire_questions(picked, active=what == "restore")
-    here.apply_change(shown, bank.put_drafts, changed)
+        changed = bank.retire_questions(picked, active=kind_of_change == "restore")
+    window.apply_change(shown_bank, bank.put_drafts, changed)
 
 
-def _present_question(shown: ShownBank, key: str) -> types.Question:
+def _present_question(shown_bank: ShownBank, key: str) -> types.Question:
     """Return a question from the person's present drafts, or else as shown."""
-    return _find_drafted(shown, key) or _find_shown(shown, key)
+    return _find_drafted(shown_bank, key) or _find_shown(shown_bank, key)
 
 
-def _change_all(here: EditingWindow, shown: ShownBank, name: str, note: str) -> None:
+def _change_all(window: EditingWindow, shown_bank: ShownBank, name: str, note: str) -> None:
     """Save, discard, undo or redo, unless a conflict is open, or the window has not shown all
     drafts.
     """
-    if name in ("save", "discard") and bank.list_conflicts(shown.project, shown.author):
-        here.said = UNSETTLED
+    if name in ("save", "discard") and bank.list_conflicts(shown_bank.project, shown_bank.author):
+        window.said = UNSETTLED
     elif name == "save":
-        _save_bank(here, shown, note)
-    elif not shown.is_current:
-        here.said = ANOTHER
+        _save_bank(window, shown_bank, note)
+    elif not shown_bank.is_current:
+        window.said = ANOTHER
     else:
-        here.apply_change(shown, STEPS[name])
-        here.said = DISCARDED if name == "discard" else ""
+        window.apply_change(shown_bank, STEPS[name])
+        window.said = DISCARDED if name == "discard" else ""
 
 
-def _save_bank(here: EditingWindow, shown: ShownBank, note: str) -> None:
+def _save_bank(window: EditingWindow, shown_bank: ShownBank, note: str) -> None:
     # A question that was removed in the meantime needs no correction.
     if waits := next(
-        filter(None, (_find_drafted(shown, key) for key in here.list_refused_edits(shown))), None
+        filter(
+            None, (_find_drafted(shown_bank, key) for key in window.list_refused_edits(shown_bank))
+        ),
+        None,
     ):
-        here.said = UNSTORED.format(waits.shown_text)
-        here.go_to(waits)
-    elif not (drafts := bank.list_drafts(shown.project, shown.author)):
-        here.said = "No changes to save."
-    elif not shown.is_current:
-        here.said = ANOTHER
+        window.said = UNSTORED.format(waits.shown_text)
+        window.go_to(waits)
+    elif not (drafts := bank.list_drafts(shown_bank.project, shown_bank.author)):
+        window.said = "No changes to save."
+    elif not shown_bank.is_current:
+        window.said = ANOTHER
     else:
         # Saving refuses questions without text and gives the reason. The question may be out of
         # sight or of another query.
@@ -427,18 +436,20 @@ def _save_bank(here: EditingWindow, shown: ShownBank, note: str) -> None:
             ),
             None,
         ):
-            here.go_to(wordless)
+            window.go_to(wordless)
         # Read before the save, since reading the session state may end the run.
         waiting = awaited_edits.list_awaited()
-        version = here.apply_change(shown, bank.save_drafts, note)
-        here.saved = (shown.project.name, version) if version else None
+        version = window.apply_change(shown_bank, bank.save_drafts, note)
+        window.saved = (shown_bank.project.name, version) if version else None
         if version:
-            _settle_cases(here, shown, waiting, [draft.question for draft in drafts.values()])
+            _settle_cases(
+                window, shown_bank, waiting, [draft.question for draft in drafts.values()]
+            )
 
 
 def _settle_cases(
-    here: EditingWindow,
-    shown: ShownBank,
+    window: EditingWindow,
+    shown_bank: ShownBank,
     waiting: list[awaited_edits.AwaitedEdit],
     edited: Sequence[types.Question],
 ) -> None:
@@ -446,12 +457,17 @@ def _settle_cases(
     fitting = [
         edit
         for edit in waiting
-        if any(edit.is_settled_by(shown.project.name, each) for each in edited)
+        if any(edit.is_settled_by(shown_bank.project.name, each) for each in edited)
     ]
     for edit in fitting:
         waiting.remove(edit)
         review.settle_by_edit(
-            shown.project, edit.case, edit.question_id, edit.reason, shown.author, first=True
+            shown_bank.project,
+            edit.case,
+            edit.question_id,
+            edit.reason,
+            shown_bank.author,
+            first=True,
         )
     if fitting:
-        here.said = f"This edit resolved {text.how_many(len(fitting), 'disagreements')}."
+        window.said = f"This edit resolved {text.how_many(len(fitting), 'disagreements')}."

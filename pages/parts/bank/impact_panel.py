@@ -40,14 +40,14 @@ def draw_query_effect(
     _draw_query_details(
         project, query.query_id, folded=bool(bank.list_drafts(project, ui.person()))
     )
-    here = bank_window.current_window()
-    name, version = here.saved or ("", 0)
-    if here.saved and st.session_state.get("saved before") != here.saved:
+    window = bank_window.current_window()
+    name, version = window.saved or ("", 0)
+    if window.saved and st.session_state.get("saved before") != window.saved:
         # The passage that a question was started from is no longer needed after the save.
-        st.session_state["saved before"] = here.saved
+        st.session_state["saved before"] = window.saved
         st.session_state.pop("beside", None)
     if name != project.name or bank.list_drafts(project, ui.person()):
-        here.saved = None
+        window.saved = None
     elif view is not None:
         bank_review.draw_saved(project, version)
     bank_review.draw_source_passage(project, query.query_id)
@@ -117,7 +117,7 @@ def draw_impact(
             st.table({"Finding": meanings, "Questions": list(counts.values())}, hide_index=True)
         return
     changes = review.changes(project, measure, policy, edits)
-    shown = _ShownImpact(
+    shown_impact = _ShownImpact(
         project,
         policy,
         query_id,
@@ -128,16 +128,16 @@ def draw_impact(
         },
         source_judgments(project, source) if source else {},
     )
-    known = changes.known_part
+    known_part = changes.known_part
     st.container(key="flips").markdown(
-        _flips_headline(known.labels, shown, bool(changes.pending)),
+        _flips_headline(known_part.labels, shown_impact, bool(changes.pending)),
         help="Towards the assessors: the label becomes as relevant as the judgment, or comes nearer"
         " to it on its scale.",
     )
     st.container(key="changed-queries").caption(
-        ui.escape(f"Effect of your changes in {_name_queries(shown.queries, list(edits))}.")
+        ui.escape(f"Effect of your changes in {_name_queries(shown_impact.queries, list(edits))}.")
     )
-    _draw_flips(shown, "known", known.labels)
+    _draw_flips(shown_impact, "known", known_part.labels)
     _weights_hint(project, policy, changes, edits)
     _draw_pairs_to_grade(project, policy, changes, edits)
     waiting = [change for change in changes.labels if changes.awaits_grades(change)]
@@ -146,7 +146,7 @@ def draw_impact(
         st.container(key="pending").caption(
             f"Up to {how_many(changes.undecided, 'labels')} may change after that.{now}"
         )
-    _draw_flips(shown, "pending", waiting)
+    _draw_flips(shown_impact, "pending", waiting)
     view_choice.stays_folded("impact details")
     with st.expander("Details", key="impact details", on_change="rerun") as details:
         if details.open:
@@ -172,15 +172,20 @@ class _ShownImpact:
     judged: Mapping[str, Mapping[str, int]]
 
 
-def _flips_headline(flips: Sequence[review.LabelChange], shown: _ShownImpact, so_far: bool) -> str:
+def _flips_headline(
+    flips: Sequence[review.LabelChange], shown_impact: _ShownImpact, so_far: bool
+) -> str:
     """Return how many labels change, and in which direction."""
     count = f"**{how_many(len(flips), 'changed labels')}**{' so far' if so_far else ''}"
     if not flips:
         return count
-    spec, policy = bank.find_grader(shown.project, shown.policy.grader).spec, shown.policy
+    spec, policy = (
+        bank.find_grader(shown_impact.project, shown_impact.policy.grader).spec,
+        shown_impact.policy,
+    )
     directions = review.count_directions(
         flips,
-        shown.judged,
+        shown_impact.judged,
         labels=review.RelevanceScale(spec.max_rating, spec.min_rating(policy.min_rating)),
         judgments=review.RelevanceScale(max(SCALE), policy.min_judgment),
     )
@@ -199,12 +204,12 @@ def _draw_effects(
     impact: review.Changes,
 ) -> None:
     """Draw the effect on ranks, scores and the correlation with a leaderboard."""
-    known, shift = impact.known_part, None
+    known_part, shift = impact.known_part, None
     if against is not None:
         official = labels.official_board(project, against, measure, policy)
-        shift = labels.correlation_shift(impact.before, known.after, official)
-    moved = sum(system.rank_before != system.rank_after for system in known.systems)
-    ranks = f"{moved:,} of {len(known.systems):,}{' so far' if impact.pending else ''}"
+        shift = labels.correlation_shift(impact.before, known_part.after, official)
+    moved = sum(system.rank_before != system.rank_after for system in known_part.systems)
+    ranks = f"{moved:,} of {len(known_part.systems):,}{' so far' if impact.pending else ''}"
     facts: list[ui.Fact] = [("", "Rank changes", ranks, None)]
     if shift is not None:
         defined = shift.before is not None and shift.after is not None
@@ -214,7 +219,7 @@ def _draw_effects(
     ui.draw_metrics(*facts, key=f"reach{' partial' * bool(impact.pending)}", width="content")
     if against is not None and shift is not None:
         _draw_noise(shift, against)
-    _draw_moves(known)
+    _draw_moves(known_part)
     if impact.to_grade:
         st.container(key="undecided").caption("These numbers do not include the pairs to grade.")
 
@@ -258,45 +263,47 @@ def _name_queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
     return first_few([f"“{texts.get(query_id, query_id)}”" for query_id in query_ids])
 
 
-def _draw_flips(shown: _ShownImpact, which: str, flips: Sequence[review.LabelChange]) -> None:
+def _draw_flips(
+    shown_impact: _ShownImpact, which: str, flips: Sequence[review.LabelChange]
+) -> None:
     """Draw the labels that flip, or may flip: those of the open query, then those of the others,
     folded by query.
     """
     seen_labels.record_shown(
-        shown.project, [(change.query_id, change.passage_id) for change in flips]
+        shown_impact.project, [(change.query_id, change.passage_id) for change in flips]
     )
     order = sorted(
         flips,
         key=lambda one: (
-            one.query_id != shown.query_id,
+            one.query_id != shown_impact.query_id,
             -abs((one.after or 0) - (one.before or 0)),
         ),
     )
     by_query = grouping.group_pairs((change.query_id, change) for change in order)
     first = [change for part in by_query.values() for change in part[:FLIPS_SHOWN]]
-    texts = passage_texts(shown.project, [change.passage_id for change in first])
+    texts = passage_texts(shown_impact.project, [change.passage_id for change in first])
     with st.container(key=f"flips-{which}"):
         for query_id, part in by_query.items():
-            title = ui.escape(f"{_name_queries(shown.queries, [query_id])} ({len(part):,})")
-            with nullcontext() if query_id == shown.query_id else st.expander(title):
-                _of_query(shown, part, texts)
+            title = ui.escape(f"{_name_queries(shown_impact.queries, [query_id])} ({len(part):,})")
+            with nullcontext() if query_id == shown_impact.query_id else st.expander(title):
+                _of_query(shown_impact, part, texts)
 
 
 def _of_query(
-    shown: _ShownImpact, flips: Sequence[review.LabelChange], texts: Mapping[str, str]
+    shown_impact: _ShownImpact, flips: Sequence[review.LabelChange], texts: Mapping[str, str]
 ) -> None:
     """Draw the first labels of a query that flip, and a button that shows all."""
     for change in flips[:FLIPS_SHOWN]:
         text = ui.shorten_text(texts.get(change.passage_id, change.passage_id), 70)
         causes = [
-            ui.shorten_text(shown.drafted[key].shown_text, 60)
+            ui.shorten_text(shown_impact.drafted[key].shown_text, 60)
             for key in change.questions
-            if key in shown.drafted
+            if key in shown_impact.drafted
         ]
-        judged = shown.judged.get(change.query_id, {}).get(change.passage_id)
+        judged = shown_impact.judged.get(change.query_id, {}).get(change.passage_id)
         beside = "" if judged is None else f" :gray[judged {judged}]"
         if presses.button(
-            f":violet[**{_describe_flip(change, shown.policy)}**]{beside} {ui.escape(text)}",
+            f":violet[**{_describe_flip(change, shown_impact.policy)}**]{beside} {ui.escape(text)}",
             key=f"flip {change.query_id} {change.passage_id}",
             type="tertiary",
             width="stretch",
@@ -305,17 +312,17 @@ def _of_query(
             # Pass the questions of all queries: the label may be that of a topic, whose questions
             # belong to its query.
             _draw_reasons(
-                shown.project,
-                shown.policy,
+                shown_impact.project,
+                shown_impact.policy,
                 change,
-                list(shown.drafted.values()),
+                list(shown_impact.drafted.values()),
                 texts.get(change.passage_id, ""),
             )
     every = f"Show all {len(flips):,} labels"
     if len(flips) > FLIPS_SHOWN and presses.button(
         every, type="tertiary", key=f"all {flips[0].query_id} {flips[0].passage_id}"
     ):
-        _all_flips(shown, list(flips))
+        _all_flips(shown_impact, list(flips))
 
 
 def _describe_flip(change: review.LabelChange, policy: labels.Policy) -> str:
@@ -345,7 +352,7 @@ def _draw_reasons(
         )
     )
     saved = {one.question_id: one for one in bank.list_questions(project, query_id=change.query_id)}
-    done = {one.question_id: _list_edits(saved.get(one.question_id), one) for one in after}
+    edits = {one.question_id: _list_edits(saved.get(one.question_id), one) for one in after}
     st.dataframe(
         {
             "Question": [row.text for row in rows],
@@ -353,7 +360,7 @@ def _draw_reasons(
             "Rating after": [row.after for row in rows],
             "Cause": [
                 ", ".join(
-                    (done[row.question_id] if row.question_id in change.questions else [])
+                    (edits[row.question_id] if row.question_id in change.questions else [])
                     + ([] if row.graded else ["ungraded"])
                 )
                 for row in rows
@@ -374,21 +381,22 @@ def _list_edits(before: types.Question | None, after: types.Question) -> list[st
 
 
 @st.dialog("Changed labels", width="large")
-def _all_flips(shown: _ShownImpact, flips: list[review.LabelChange]) -> None:
-    texts = passage_texts(shown.project, [change.passage_id for change in flips])
+def _all_flips(shown_impact: _ShownImpact, flips: list[review.LabelChange]) -> None:
+    texts = passage_texts(shown_impact.project, [change.passage_id for change in flips])
     st.dataframe(
         {
-            "Label": [_describe_flip(change, shown.policy) for change in flips],
+            "Label": [_describe_flip(change, shown_impact.policy) for change in flips],
             "Judgment": [
-                shown.judged.get(change.query_id, {}).get(change.passage_id) for change in flips
+                shown_impact.judged.get(change.query_id, {}).get(change.passage_id)
+                for change in flips
             ],
             "Ungraded pairs": [change.unknown for change in flips],
             "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
             "Cause": [
                 "; ".join(
-                    shown.drafted[key].shown_text
+                    shown_impact.drafted[key].shown_text
                     for key in change.questions
-                    if key in shown.drafted
+                    if key in shown_impact.drafted
                 )
                 for change in flips
             ],

@@ -39,7 +39,7 @@ def draw_proposals(project: Project, query: bank.QueryOverview) -> None:
             and ui.author()
         ):
             suggest_dialog(project, query)
-        asked = presses.button(
+        asks_for_key = presses.button(
             "Draft answer key",
             more,
             icon=":material/key:",
@@ -47,7 +47,7 @@ def draw_proposals(project: Project, query: bank.QueryOverview) -> None:
             help="Uses a passage that answers the question or is judged relevant.",
             key="draft answer key",
         )
-        if asked and ui.author():
+        if asks_for_key and ui.author():
             answer_key_dialog(project, query)
         _draw_outcome(query.query_id)
         if proposals:
@@ -66,7 +66,7 @@ def _assessors_first(project: Project, query_id: str) -> bool:
     """
     on = bank.assessors_first(project)
     if project.allows("organize"):
-        wanted = st.toggle(
+        by_assessors = st.toggle(
             "Assessors first",
             on,
             key=f"assessors first {on}",
@@ -75,8 +75,8 @@ def _assessors_first(project: Project, query_id: str) -> bool:
                 " their own for the query."
             ),
         )
-        if wanted != on:
-            presses.run_act(bank.set_assessors_first, project, wanted)
+        if by_assessors != on:
+            presses.run_act(bank.set_assessors_first, project, by_assessors)
     hidden = query_id in bank.queries_awaiting_own(project, ui.person())
     if hidden:
         st.container(key="own-first").caption(
@@ -130,15 +130,15 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
         )
     pager = f"proposals page {query_id}"
     ui.draw_pager(pager, len(proposals), PROPOSALS_A_PAGE)
-    shown = ui.rows_of_page(pager, proposals, PROPOSALS_A_PAGE)
+    proposals_shown = ui.rows_of_page(pager, proposals, PROPOSALS_A_PAGE)
     questions = {
         q.question_id: q.text or ""
         for q in bank.readable_questions(project, bank.drafted_bank(project, ui.person(), query_id))
     }
     passages = passage_texts(
-        project, [proposal.passage_id for proposal in shown if proposal.passage_id]
+        project, [proposal.passage_id for proposal in proposals_shown if proposal.passage_id]
     )
-    for proposal in shown:
+    for proposal in proposals_shown:
         question = questions.get(proposal.question_id or "", "a removed question")
         passage_id = proposal.passage_id or ""
         passage = ui.shorten_text(passages.get(passage_id, passage_id), SHOWN_PASSAGE)
@@ -314,7 +314,7 @@ def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
     """Draw a dialog in which a model drafts questions or nuggets for a query."""
     st.text(query.text)
     kind, number = st.columns([3, 2])
-    what = kind.segmented_control(
+    drafted_kind = kind.segmented_control(
         "Kind",
         get_args(choices.DraftedKind),
         default="question",
@@ -327,10 +327,10 @@ def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
     titles = {USUAL: "Default: by subtopic if the query has subtopics"}
     titles |= {
         prompt.name: f"{prompt.name}: {prompt.title}"
-        for prompt in grading.fitting_prompts(project, str(what))
+        for prompt in grading.fitting_prompts(project, str(drafted_kind))
     }
     prompt = st.selectbox(
-        "Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {what}"
+        "Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {drafted_kind}"
     )
     _ask_model(
         project,
@@ -341,7 +341,7 @@ def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
             drafter,
             [query.query_id],
             ui.author(),
-            what,
+            drafted_kind,
             prompt or None,
             int(n),
             watch=watch,

@@ -31,7 +31,7 @@ def draw_editor(
         whole: the chosen grader if it grades queries as a whole, otherwise None.
         place: number of the query, number of queries, and ids of the neighbours.
     """
-    here, person = bank_window.current_window(), ui.person()
+    window, person = bank_window.current_window(), ui.person()
     questions = bank.readable_questions(project, bank.drafted_bank(project, person, query.query_id))
     saved = {
         q.question_id: q
@@ -42,7 +42,7 @@ def draw_editor(
     bank_window.note_shown(project, questions)
     hidden = hidden_questions(project)
     subtopics = list(dict.fromkeys(q.subtopic_id for q in questions if q.subtopic_id))
-    near = ui.attempt({}, bank.near_duplicates, questions) if here.near else {}
+    near = ui.attempt({}, bank.near_duplicates, questions) if window.near else {}
     twins = {
         key: f"near-duplicate (similarity {score:.2f}): {other.text}"
         for key, (other, score) in near.items()
@@ -52,18 +52,18 @@ def draw_editor(
         key: f"identical to another question: {(other.text or '').strip()}"
         for key, other in bank.same_wordings(questions).items()
     }
-    data = here.describe_state() | {
+    data = window.describe_state() | {
         "project": project.name,
         "author": person,
         "readonly": not person,
         "query": {"id": query.query_id, "text": ui.shorten_text(query.text, ui.HEADING)} | place,
         "kinds": list(types.KINDS),
         "most": types.MAX_WEIGHT,
-        "near": here.near,
+        "near": window.near,
         "subtopics": subtopics,
         "subtopic": _chosen_subtopic(subtopics),
-        "focus": here.focus,
-        "turns": here.turns,
+        "focus": window.focus,
+        "turns": window.turns,
         "about": ""
         if whole is None
         else f"{whole} grades passages for the whole query and uses none of these questions.",
@@ -82,14 +82,14 @@ def draw_editor(
     _asked_dialog(project, query.query_id, questions)
 
 
-def _chosen_subtopic(known: list[str]) -> str:
+def _chosen_subtopic(subtopics: list[str]) -> str:
     """Return the subtopic that the address selects; empty for all."""
     here = bank_window.current_window()
     if (chosen := here.subtopic) is not None:
         here.subtopic = None
         address.write_parameters({"subtopic": chosen})
     found = str(st.query_params.get("subtopic", ""))
-    return found if found in known else ""
+    return found if found in subtopics else ""
 
 
 def _row_data(
@@ -188,7 +188,7 @@ def _draw_split(project: Project, question: types.Question) -> None:
 @st.dialog("Paste questions", width="large")
 def _draw_paste(project: Project, query_id: str, questions: list[types.Question]) -> None:
     text = st.text_area("One question per line. Bullets and numbers are removed.", height=220)
-    pasted, again = bank.paste_questions(query_id, text, known=questions)
+    pasted, again = bank.paste_questions(query_id, text, existing=questions)
     st.caption(
         how_many(len(pasted), "questions")
         + (f", {how_many(again, 'duplicates')} left out" if again else "")
@@ -231,13 +231,13 @@ def draw_bar(project: Project, query: bank.QueryOverview, previous: str, followi
         query: the open query.
         previous, following: ids of its neighbours; empty at an end.
     """
-    here, person = bank_window.current_window(), ui.person()
-    here.drop_old_result(project, person)
+    window, person = bank_window.current_window(), ui.person()
+    window.drop_old_result(project, person)
     drafts = bank.list_drafts(project, person)
     undoable, redoable = bank.count_steps(project, person)
     open_conflicts = bank.list_conflicts(project, person) if drafts else []
-    name, saved = here.saved or ("", 0)
-    data: dict[str, Any] = here.describe_state() | {
+    name, saved = window.saved or ("", 0)
+    data: dict[str, Any] = window.describe_state() | {
         "project": project.name,
         "author": person,
         "version": bank.latest_version(project),
@@ -247,7 +247,7 @@ def draw_bar(project: Project, query: bank.QueryOverview, previous: str, followi
         "undo": undoable > 0,
         "redo": redoable > 0,
         "note": bank.note_written(project, person) if drafts else "",
-        "said": here.said,
+        "said": window.said,
         "others": _name_others(project, person, query),
         "help": WHOSE,
         "conflicts": len(open_conflicts),
@@ -259,8 +259,8 @@ def draw_bar(project: Project, query: bank.QueryOverview, previous: str, followi
     # This container is there even when empty. If the elements below moved up, the browser would
     # recreate them and the caret would be lost.
     with st.container():
-        if here.error is not None:
-            ui.show_error(here.error)
+        if window.error is not None:
+            ui.show_error(window.error)
         if open_conflicts:
             bank_review.draw_conflicts(project, open_conflicts)
 

@@ -31,11 +31,13 @@ POSITIVE, NEGATIVE = "59, 115, 185", "217, 128, 63"
 """Colours of a heat map: blue and orange."""
 
 
-def draw(table: study.MetaTable, shown: Sequence[str], heat: bool, so_far: bool = False) -> None:
+def draw(
+    table: study.MetaTable, coefficients: Sequence[str], heat: bool, so_far: bool = False
+) -> None:
     """Draw the table; a click on a cell writes it into the address.
 
     Args:
-        shown: the coefficients, from left to right within each measure.
+        coefficients: the coefficients, from left to right within each measure.
         heat: whether cells are coloured by value; otherwise by their rank in the column.
         so_far: whether rows are still missing, so that no cell is marked as best.
     """
@@ -55,7 +57,7 @@ def draw(table: study.MetaTable, shown: Sequence[str], heat: bool, so_far: bool 
     heads = {
         f"{column.title} {SIGNS[name]}": (at, name)
         for at, column in enumerate(table.columns)
-        for name in shown
+        for name in coefficients
     }
     config: dict[str, object] = {
         METHOD: st.column_config.TextColumn(pinned=True),

@@ -213,21 +213,21 @@ def sample_sizes(screen: Screen) -> None:
 def draw_sealed(screen: Screen) -> None:
     """Draw the comparison of public and sealed questions, or the form that seals some."""
     project = screen.project
-    known = sealed_questions(project)
+    sealed = sealed_questions(project)
     st.caption(
         "Sealed questions are hidden from everyone but their authors. A system that answers public"
         " questions better"
         " than sealed ones may have seen the questions. The grader's endpoint reads sealed"
         " questions, too."
     )
-    if known:
+    if sealed:
         _draw_sealed_scores(screen)
     if not project.allows("organize"):
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if known:
+        if sealed:
             presses.confirm_button(
-                f"Open {text.how_many(len(known), 'questions')}",
+                f"Open {text.how_many(len(sealed), 'questions')}",
                 "All people who can read the question bank can then read these questions, and"
                 " exports contain them. The comparison on this screen ends. You cannot undo this.",
                 bank.open_sealed,

@@ -421,13 +421,13 @@ def choose_gold_run(project: Project) -> None:
     if now is not None:
         what = "imported" if now == IMPORTED else f"run {now}"
         st.text(f"Gold passages: {what} ({text.how_many(len(gold_texts(project)), 'queries')}).")
-    wanted = None if chosen == NOTHING else chosen
-    if wanted != (now if now in runs else None):
+    gold_run = None if chosen == NOTHING else chosen
+    if gold_run != (now if now in runs else None):
         presses.act_button(
-            "Use as gold passages" if wanted else "Clear gold passages",
+            "Use as gold passages" if gold_run else "Clear gold passages",
             mark_gold,
             project,
-            wanted,
+            gold_run,
             key="set gold",
         )
 

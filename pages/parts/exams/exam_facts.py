@@ -10,24 +10,24 @@ from exam_workbench.store import Project
 from pages.parts.shared import html, ui
 
 
-def draw_summary(known: exams.ExamStatistics) -> None:
+def draw_summary(statistics: exams.ExamStatistics) -> None:
     """Draw the statistics of the exam, in one line."""
     unkeyed = "Items without a right choice. Answers to them cannot be graded."
-    without: ui.Fact = ("", "Without a key", f"{known.without_key:,}", unkeyed)
+    without: ui.Fact = ("", "Without a key", f"{statistics.without_key:,}", unkeyed)
     ui.draw_metrics(
-        ("", "Items", f"{known.items:,}", None),
-        ("", "Retired", f"{known.retired:,}", None),
-        *([without] if known.without_key else []),
+        ("", "Items", f"{statistics.items:,}", None),
+        ("", "Retired", f"{statistics.retired:,}", None),
+        *([without] if statistics.without_key else []),
         (
             "",
-            f"Always {known.fixed_letter or 'A'}",
-            ui.as_percent(known.fixed_answer),
+            f"Always {statistics.fixed_letter or 'A'}",
+            ui.as_percent(statistics.fixed_answer),
             "Accuracy of answering every item with this letter, the most frequent key.",
         ),
         (
             "",
             "Longest choice",
-            ui.as_percent(known.longest_answer),
+            ui.as_percent(statistics.longest_answer),
             "Share of items whose key is at least as long as every other choice.",
         ),
         width="content",
@@ -55,18 +55,18 @@ def draw_items(project: Project, items: Sequence[exams.Item]) -> None:
     draw_item(project, items[chosen[0] if chosen else 0])
 
 
-def draw_details(known: exams.ExamStatistics) -> None:
+def draw_details(statistics: exams.ExamStatistics) -> None:
     """Draw the origin of the items, their question words and their topics."""
-    if (made := known.making) is not None:
+    if (made := statistics.making) is not None:
         st.markdown("**Origin of the items**")
         steps, numbers = zip(*made.table, strict=True)
         st.dataframe({"Step": steps, "Items": numbers}, hide_index=True, placeholder="–")
-    if known.question_length is not None:
-        st.caption(f"Average question length: {known.question_length:.0f} characters")
+    if statistics.question_length is not None:
+        st.caption(f"Average question length: {statistics.question_length:.0f} characters")
     left, right = st.columns(2)
     for column, title, counts in (
-        (left, "Question words", known.question_types),
-        (right, "Topics", {name or "no topic": count for name, count in known.topics.items()}),
+        (left, "Question words", statistics.question_types),
+        (right, "Topics", {name or "no topic": count for name, count in statistics.topics.items()}),
     ):
         with column:
             st.markdown(f"**{title}**")

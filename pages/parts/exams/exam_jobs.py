@@ -28,12 +28,12 @@ def offer_writing(project: Project) -> None:
         settings = model_place.choose_settings(project, "writer")
         if settings is None:
             return
-        wanted = _choose_wanted(project)
+        request = _choose_wanted(project)
         with ui.errors():
             drafter = grading.make_drafter(settings)
             counting = drafter.back_end.count_tokens("") is not None
-            key = ("price of items", drafter.model, drafter.fence, wanted, counting)
-            tag = project.cached(key, partial(exams.generation_price, project, drafter, wanted))
+            key = ("price of items", drafter.model, drafter.fence, request, counting)
+            tag = project.cached(key, partial(exams.generation_price, project, drafter, request))
             if not tag.calls:
                 st.caption("No passages left: this model was already asked about all of them.")
                 return
@@ -43,7 +43,7 @@ def offer_writing(project: Project) -> None:
 
             def begin_writing(author: str) -> None:
                 model_place.remember_settings(settings)
-                exams.start_writing(project, grading.make_drafter(settings), author, wanted, caps)
+                exams.start_writing(project, grading.make_drafter(settings), author, request, caps)
 
             presses.act_button("Write items", begin_writing, type="primary", key="writer begin")
 
@@ -225,12 +225,14 @@ def offer_sitting(project: Project, exam: str) -> None:
             "Retry failed answers", value=not missing, disabled=not failed, key="sit again"
         )
         # An examinee of an earlier version may have a back end that was removed.
-        given = [
+        parameters_of_models = [
             student.parameters
             for student in students
             if student.parameters.get("back_end") != "vllm"
         ]
-        remote = any(graders.back_end_name(parameters) == "openai" for parameters in given)
+        remote = any(
+            graders.back_end_name(parameters) == "openai" for parameters in parameters_of_models
+        )
         request = job_plan.draw_limits(
             project, exams.ExamRequest(query_id=exam, retry_failed=again), "sit", remote=remote
         )

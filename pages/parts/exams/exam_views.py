@@ -116,11 +116,11 @@ def draw_two(sat: AnsweredExam) -> None:
         key="test",
         bind="query-params",
     )
-    wanted = {first, second}
+    examinees = {first, second}
     earlier = next(
         each
         for each in exams.compare_examinees(sat.found, test)
-        if {each.first, each.second} == wanted
+        if {each.first, each.second} == examinees
     )
     st.container(key="verdict").markdown(_describe_comparison(earlier))
     texts = {item.question_id: item.text for item in sat.items}

@@ -316,15 +316,15 @@ SHOWN = "planted in"
 def offer_planting(project: Project, exam: str) -> None:
     """Draw a button that plants bad items, and the number that each criterion found."""
     st.markdown("**Test of the criteria**")
-    here = (project.path, exam)
+    place = (project.path, exam)
     st.button(
         "Test with spoilt items",
         icon=":material/bug_report:",
         key="plant",
         on_click=st.session_state.update,
-        args=({SHOWN: here},),
+        args=({SHOWN: place},),
     )
-    if st.session_state.get(SHOWN) != here:
+    if st.session_state.get(SHOWN) != place:
         st.container(key="not-planted").caption(
             "Spoils some items in a copy of the answers, then counts how many each criterion ranks"
             " last. The project does not change."
@@ -470,11 +470,11 @@ def _title_rule(rule: str) -> str:
 
 
 def _choose_thresholds(usual: exams.Thresholds, prefix: str = "") -> exams.Thresholds:
-    given: dict[str, float | None] = {}
+    thresholds: dict[str, float | None] = {}
     with st.expander("Thresholds", expanded=True):
         columns = st.columns(3)
         for at, (name, (title, about)) in enumerate(BOUNDS.items()):
-            given[name] = columns[at % 3].number_input(
+            thresholds[name] = columns[at % 3].number_input(
                 title,
                 -1.0,
                 1.0,
@@ -494,7 +494,7 @@ def _choose_thresholds(usual: exams.Thresholds, prefix: str = "") -> exams.Thres
             "Defaults: the thresholds at the last acceptance of proposals. Without one, each"
             " default removes at most 5% of the items."
         )
-    return replace(usual, self_contained=alone, **given)
+    return replace(usual, self_contained=alone, **thresholds)
 
 
 def _list_filtered(project: Project, falling: Sequence[exams.CheckedItem]) -> None:

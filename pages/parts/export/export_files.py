@@ -57,7 +57,7 @@ def draw_other_files(project: Project) -> None:
                 f"Graded file and project have texts of a data set with terms of use. {terms}"
             )
         )
-    runs, given = len(ranking_scores(project)), len(labels.find_overrides(project))
+    runs, override_count = len(ranking_scores(project)), len(labels.find_overrides(project))
     boxes: dict[str, Callable[[], object]] = {
         "Report": partial(_draw_report, project),
         "Question bank": partial(_draw_bank, project),
@@ -79,7 +79,9 @@ def draw_other_files(project: Project) -> None:
         "Overrides": partial(
             _draw_files,
             project,
-            f"{text.how_many(given, 'overrides')} with author, reason and state." if given else "",
+            f"{text.how_many(override_count, 'overrides')} with author, reason and state."
+            if override_count
+            else "",
             ("CSV", "overrides", "overrides.csv", partial(exchange.overrides_csv, project)),
         ),
         "Exam": partial(_draw_exam, project),
@@ -160,13 +162,13 @@ def _draw_report(project: Project) -> None:
         st.caption("No runs yet.")
         return
     questions = st.checkbox("With the questions", key="report with questions")
-    wanted = ReportRequest(view.measure, view.policy, view.against, questions)
+    request = ReportRequest(view.measure, view.policy, view.against, questions)
     draw_download(
         project,
         "HTML",
         "report",
         f"{project.name}-report.html",
-        lambda: make_report(project, wanted),
+        lambda: make_report(project, request),
     )
 
 

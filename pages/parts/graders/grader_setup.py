@@ -56,13 +56,13 @@ class Form:
 
     def text(self, name: str, label: str, default: str = "", about: str | None = None) -> str:
         """Draw a line of text and return it; an empty one means the default."""
-        given = self.place.text_input(
+        typed = self.place.text_input(
             label,
             str(self.stored.get(name, "")),
             placeholder=default or None,
             **self.options(name, about),
         )
-        return str(self.keep_value(name, given.strip()) or default)
+        return str(self.keep_value(name, typed.strip()) or default)
 
     def number(
         self, name: str, label: str, default: Any, low: Any, high: Any, about: str | None = None
@@ -130,10 +130,10 @@ def choose_grader(
     """
     if follow := st.session_state.pop(f"{key} follows", None):
         st.session_state[key] = follow
-    kept = {f"saved:{named.name}": named for named in bank.named_graders(project)}
+    saved_graders = {f"saved:{named.name}": named for named in bank.named_graders(project)}
     kinds = list(graders.GRADERS) if prompt is None else [prompt.use]
-    fitting = [option for option, named in kept.items() if named.kind in kinds]
-    names = {option: f"{kept[option].name} (saved)" for option in fitting} | {
+    fitting = [option for option, named in saved_graders.items() if named.kind in kinds]
+    names = {option: f"{saved_graders[option].name} (saved)" for option in fitting} | {
         kind: graders.GRADERS[kind].title for kind in kinds
     }
     options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
@@ -141,7 +141,7 @@ def choose_grader(
     spec = scoring_settings.current_grader(project)
     again = bank.settings_again(project, spec) if spec and prompt is None else None
     usual = (f"saved:{again.name}" if again.name else again.kind) if again else None
-    if prompt is None and not kept:
+    if prompt is None and not saved_graders:
         _choose_place(key)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     option = left.selectbox(
@@ -152,7 +152,7 @@ def choose_grader(
         bind="query-params",
         format_func=lambda option: names.get(option, option),
     )
-    named = kept.get(option)
+    named = saved_graders.get(option)
     kind = named.kind if named else option
     st.caption(ui.escape(graders.GRADERS[kind].about))
     library = bank.list_prompts(project) | ({} if prompt is None else {prompt.name: prompt})
@@ -225,12 +225,12 @@ def _make_grader(
     again.
     """
     grader = graders.make_grader(kind, parameters, library)
-    known = st.session_state.get("grader at hand")
+    grader_before = st.session_state.get("grader at hand")
     # After a change of an API key, the grader is made again.
     settings = (grader.spec, parameters, graders.current_access())
-    if known is None or known[0] != settings:
-        st.session_state["grader at hand"] = known = (settings, grader)
-    return known[1]
+    if grader_before is None or grader_before[0] != settings:
+        st.session_state["grader at hand"] = grader_before = (settings, grader)
+    return grader_before[1]
 
 
 def _save_or_remove(
@@ -517,15 +517,15 @@ def _endpoint_details(form: Form) -> None:
     graders.check_further_fields(extra, graders.current_access())
     if not graders.current_access().any_address:
         return
-    given = st.text_input(
+    typed = st.text_input(
         "Additional request fields (JSON)",
         json.dumps(extra) if extra else "",
         placeholder='{"seed": 1}',
         **form.options("extra"),
     )
-    if given.strip():
+    if typed.strip():
         try:
-            fields = json.loads(given)
+            fields = json.loads(typed)
         except ValueError as error:
             raise errors.InputError(
                 "invalid-further-fields",
@@ -553,14 +553,14 @@ def _tokens_in(form: Form) -> None:
     )
 
 
-def new_name(name: str, taken: Iterable[str]) -> str:
+def new_name(name: str, names_taken: Iterable[str]) -> str:
     """Return a variation of a name that is not taken."""
-    return text.free_name(name[:70], {name[:70], *taken})
+    return text.free_name(name[:70], {name[:70], *names_taken})
 
 
-def draft_of(prompt: graders.Prompt, taken: Iterable[str]) -> graders.Prompt:
+def draft_of(prompt: graders.Prompt, names_taken: Iterable[str]) -> graders.Prompt:
     """Return a copy with a new name; its source states the original."""
-    name = new_name(prompt.name, taken)
+    name = new_name(prompt.name, names_taken)
     return replace(
         prompt, name=name, title=f"{prompt.title} ({name})", source=f"Changed from {prompt.name}"
     )

@@ -99,18 +99,18 @@ def price_table(project: Project) -> None:
             "Model prices in a currency of your choice, used for cost estimates and cost limits."
             " Use each model name exactly as in its grader."
         )
-        known = bank.model_prices(project)
-        key = f"prices {sorted((model, str(price)) for model, price in known.items())}"
+        prices = bank.model_prices(project)
+        key = f"prices {sorted((model, str(price)) for model, price in prices.items())}"
         amount = st.column_config.NumberColumn(min_value=0.0, format="%.4g", required=True)
         edited = st.data_editor(
             pd.DataFrame(
                 {
                     # Without explicit types, the columns of an empty table could not be edited.
-                    MODEL: pd.Series(list(known), dtype=str),
-                    READ: pd.Series([price.input for price in known.values()], dtype=float),
-                    WRITTEN: pd.Series([price.output for price in known.values()], dtype=float),
-                    CACHED: pd.Series([price.cached for price in known.values()], dtype=float),
-                    BATCH: pd.Series([price.batch for price in known.values()], dtype=float),
+                    MODEL: pd.Series(list(prices), dtype=str),
+                    READ: pd.Series([price.input for price in prices.values()], dtype=float),
+                    WRITTEN: pd.Series([price.output for price in prices.values()], dtype=float),
+                    CACHED: pd.Series([price.cached for price in prices.values()], dtype=float),
+                    BATCH: pd.Series([price.batch for price in prices.values()], dtype=float),
                 }
             ),
             column_config={
@@ -137,7 +137,7 @@ def price_table(project: Project) -> None:
                 "Save prices",
                 _save_prices,
                 project,
-                known,
+                prices,
                 edited,
                 type="primary",
                 key="save prices",
@@ -145,10 +145,10 @@ def price_table(project: Project) -> None:
 
 
 def _save_prices(
-    project: Project, known: dict[str, graders.Price], edited: pd.DataFrame, author: str
+    project: Project, prices_before: dict[str, graders.Price], edited: pd.DataFrame, author: str
 ) -> None:
     rows = edited.astype(object).where(edited.notna(), None).to_dict("records")
-    for model in known.keys() - {row[MODEL] for row in rows}:
+    for model in prices_before.keys() - {row[MODEL] for row in rows}:
         bank.set_price(project, model, None, author)
     for row in rows:
         if row[READ] is None or row[WRITTEN] is None:
@@ -159,7 +159,7 @@ def _save_prices(
             )
         share = graders.BATCH_SHARE if row[BATCH] is None else row[BATCH]
         price = graders.Price(row[READ], row[WRITTEN], row[CACHED], share)
-        if known.get(row[MODEL]) != price:
+        if prices_before.get(row[MODEL]) != price:
             bank.set_price(project, row[MODEL] or "", price, author)
 
 

@@ -59,19 +59,22 @@ def choose_pair(
         key=f"{key} query",
         persist_state="session",
     )
-    asked = {question.question_id: question for question in questions(query)}
-    if not asked:
+    questions_by_id = {question.question_id: question for question in questions(query)}
+    if not questions_by_id:
         st.container(key="nothing-to-ask").caption(
             "This query has no suitable question. Choose another query."
         )
         return None
-    if list(asked) != [query]:
+    if list(questions_by_id) != [query]:
         texts = ui.distinct_option_texts(
-            {name: ui.shorten_text(one.text or name, LABEL) for name, one in asked.items()}
+            {
+                name: ui.shorten_text(one.text or name, LABEL)
+                for name, one in questions_by_id.items()
+            }
         )
         question = st.selectbox(
             "Question",
-            list(asked),
+            list(questions_by_id),
             format_func=texts.__getitem__,
             key=f"{key} question of {query}",
             persist_state="session",
@@ -94,7 +97,7 @@ def choose_pair(
         key=f"{key} passage of {query}",
         persist_state="session",
     )
-    return Pair(asked[question], passage_texts(project, [passage])[passage])
+    return Pair(questions_by_id[question], passage_texts(project, [passage])[passage])
 
 
 def draw_trial(project: Project, chosen: job_plan.ChosenGrader, pair: Pair, key: str) -> None:
@@ -261,13 +264,13 @@ def try_sample(project: Project, chosen: job_plan.ChosenGrader) -> None:
         tag = job_plan.price_tag(project, grader, request, plan.to_grade)
         calls = f" Calls: {tag.calls:,}." if tag and tag.calls else ""
         cost = f" Estimated cost: {tag.cost:,.4f}." if tag and tag.cost else ""
-        what = text.how_many(len(sample), "judged passages")
+        sample_size = text.how_many(len(sample), "judged passages")
         st.caption(
-            f"{what} of {ui.escape(judged[0])}, spread over the judgments."
+            f"{sample_size} of {ui.escape(judged[0])}, spread over the judgments."
             f" To grade: {text.how_many(plan.to_grade, 'pairs')}.{calls}{cost} The grades are kept."
         )
         retry = f"Retry {text.how_many(plan.to_grade, 'failed pairs')}"
-        label = retry if plan.failed == plan.to_grade else f"Grade {what}"
+        label = retry if plan.failed == plan.to_grade else f"Grade {sample_size}"
         presses.act_button(
             label,
             job_plan.remember_and_start,

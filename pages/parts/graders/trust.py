@@ -53,24 +53,24 @@ def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
         )
         return
     box.markdown(ui.escape(card.description))
-    shown = card.content
+    content = card.content
     box.caption(
         ui.escape(
-            f"Failed {ui.as_percent(shown['failed'])}, default ratings"
-            f" {ui.as_percent(shown['defaulted'])}, same rating when asked again"
-            f" {ui.as_percent(shown['consistent'])}, calls {shown['calls'] or 0:,},"
-            f" cost {shown['cost'] or 0:.2f}."
+            f"Failed {ui.as_percent(content['failed'])}, default ratings"
+            f" {ui.as_percent(content['defaulted'])}, same rating when asked again"
+            f" {ui.as_percent(content['consistent'])}, calls {content['calls'] or 0:,},"
+            f" cost {content['cost'] or 0:.2f}."
         )
     )
-    agreement = shown["agreement"] or shown.get("unsampled") or {"by_label": {}}
+    agreement = content["agreement"] or content.get("unsampled") or {"by_label": {}}
     left, middle, right = st.columns(3)
-    sampled = "" if shown["agreement"] else " (judgments that no audit sampled)"
+    sampled = "" if content["agreement"] else " (judgments that no audit sampled)"
     by_label = [(f"label {name}", rate) for name, rate in agreement["by_label"].items()]
     _draw_rates(left, f"Share relevant by label{sampled}", by_label)
     _draw_rates(middle, "Kappa by system", list(agreement.get("by_system", {}).items()))
     flips = [
         (one["change"], {**one, "value": one["share"], "judged": one["pairs"]})
-        for one in shown["flips"]
+        for one in content["flips"]
     ]
     _draw_rates(right, "Changed answers by kind of changed passage", flips)
 

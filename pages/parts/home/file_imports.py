@@ -52,12 +52,12 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
             listed, too.
     """
     st.header("Import files", anchor=False)
-    known = ", ".join(formats.KINDS_OF_FILE[kind].title for kind in exchange.IMPORTERS).capitalize()
+    kinds = ", ".join(formats.KINDS_OF_FILE[kind].title for kind in exchange.IMPORTERS).capitalize()
     uploads = st.file_uploader(
         "Drop all files here together. Their kinds are recognized.",
         accept_multiple_files=True,
         key=presses.form_key("uploads"),
-        help=f"{known}; .gz too",
+        help=f"{kinds}; .gz too",
     )
     if not uploads:
         name, said = st.session_state.get("imported last", ("", ""))
@@ -109,14 +109,14 @@ def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> 
         )
         and meant
     ):
-        asked = [
+        chosen_groups = [
             replace(group, options=replace(group.options, replace=bool(replaced)))
             for group in groups
         ]
         with st.spinner(
             "Importing. You can close this tab: the import finishes, or changes nothing."
         ):
-            imported = exchange.import_groups(project, asked, ui.author())
+            imported = exchange.import_groups(project, chosen_groups, ui.author())
         for upload in uploads:
             streamlit_bridge.forget_upload(upload.file_id)
         presses.clear_form("uploads")
@@ -319,9 +319,9 @@ def _preview_import(
         tuple((row.key, row.kind) for row in rows),
         tuple(group.options for group in groups),
     )
-    known = st.session_state.get("preview")
-    if known is None or known[0] != key:
+    preview = st.session_state.get("preview")
+    if preview is None or preview[0] != key:
         with st.spinner("Reading the files"):
-            known = (key, exchange.import_groups(project, groups, ui.person(), preview=True))
-        st.session_state["preview"] = known
-    return known[1]
+            preview = (key, exchange.import_groups(project, groups, ui.person(), preview=True))
+        st.session_state["preview"] = preview
+    return preview[1]

@@ -66,13 +66,13 @@ def bar_block(label: str, parts: Iterable[tuple[str, int, str, str | None]]) -> 
         label: describes the whole for screen readers.
         parts: name, count, tone (a class of the style) and address of each.
     """
-    shown = [
+    bars = [
         {"name": name, "count": count, "shown": f"{count:,}", "tone": tone, "to": address}
         for name, count, tone, address in parts
         if count
     ]
-    said = ", ".join(f"{part['shown']} {part['name']}" for part in shown)
-    return {"kind": "bar", "label": f"{label}: {said}", "parts": shown}
+    said = ", ".join(f"{part['shown']} {part['name']}" for part in bars)
+    return {"kind": "bar", "label": f"{label}: {said}", "parts": bars}
 
 
 def lines_block(counts: Iterable[Mapping[str, Any] | None]) -> Block:
@@ -105,11 +105,11 @@ def count_line(
         {"text": one, "to": where} | ({} if many is None else {"count": f"{many:,}"})
         for one, many, where in listed[:MORE]
     ]
-    shown = (
+    count_parts = (
         {} if number is None else {"count": f"{number:,}" if isinstance(number, int) else number}
     )
     rest = f"and {len(listed) - MORE:,} more" if len(listed) > MORE else ""
-    return shown | {
+    return count_parts | {
         "text": words,
         "to": address,
         "tone": tone,
@@ -210,16 +210,16 @@ def review_door(
             (True, "nothing-in-common", "No passage has both a label and a judgment yet."),
         )
         key, lacking = next((key, words) for applies, key, words in reasons if applies)
-        shown = [text_block(lacking, key=key)]
-        shown.append(lines_block([count_line(None, "Judge passages", screen_link("my_work"))]))
+        blocks = [text_block(lacking, key=key)]
+        blocks.append(lines_block([count_line(None, "Judge passages", screen_link("my_work"))]))
     else:
-        what = "open disagreement" if agreed.open == 1 else "open disagreements"
-        shown = [
+        case_noun = "open disagreement" if agreed.open == 1 else "open disagreements"
+        blocks = [
             lines_block(
                 [
                     count_line(
                         agreed.open,
-                        f"{what} with {agreed.source}",
+                        f"{case_noun} with {agreed.source}",
                         screen_link("disagreements"),
                         key="open",
                     ),
@@ -245,7 +245,7 @@ def review_door(
                 ]
             )
         ]
-    return make_panel("Review the ratings", shown, screen_link("disagreements"))
+    return make_panel("Review the ratings", blocks, screen_link("disagreements"))
 
 
 def _stale_line(stale: list[labels.Override]) -> dict[str, Any] | None:
@@ -356,15 +356,15 @@ def contents_panel(counts: dict[str, int]) -> dict[str, Any]:
         if counts[name]
     ]
     # Items are questions, and exams are queries, but both have counts of their own.
-    shown = counts | {
+    counts_shown = counts | {
         "queries": counts["queries"] - counts["exams"],
         "questions": counts["questions"] - counts["items"],
     }
     of_exams = () if counts["items"] or counts["students"] else ("items", "students")
     present_counts = [
         count_line(
-            shown[name],
-            how_many(shown[name], name.replace("student", "examinee")).partition(" ")[2],
+            counts_shown[name],
+            how_many(counts_shown[name], name.replace("student", "examinee")).partition(" ")[2],
             screen_link(screen),
         )
         for name, screen in COUNTED.items()
@@ -486,11 +486,11 @@ def board_panel(leading: board_summary.BoardSummary | None) -> dict[str, Any]:
             address,
         )
     systems = leading.board.systems
-    shown = systems[:SYSTEMS]
-    names = run_names.short_names(system.run for system in shown)
+    systems_shown = systems[:SYSTEMS]
+    names = run_names.short_names(system.run for system in systems_shown)
     spans = [
         (system.score - (system.std_error or 0), system.score + (system.std_error or 0))
-        for system in shown
+        for system in systems_shown
     ]
     low, high = min(span[0] for span in spans), max(span[1] for span in spans)
     width = (high - low) or 1.0
@@ -506,7 +506,7 @@ def board_panel(leading: board_summary.BoardSummary | None) -> dict[str, Any]:
             "till": (span[1] - low) / width,
             "to": screen_link("leaderboard", followed=system.run),
         }
-        for system, span in zip(shown, spans, strict=True)
+        for system, span in zip(systems_shown, spans, strict=True)
     ]
     parts = (leading.separation, leading.queries, leading.agreement)
     sentences = [*(f"{part}." for part in parts if part), leading.board.too_few or ""]

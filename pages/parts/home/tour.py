@@ -93,12 +93,12 @@ def draw_greeting() -> None:
             "Take the tour", key="tour again", type="tertiary", on_click=_ask_for_stop, args=(0,)
         )
         return
-    done = st.session_state.setdefault("toured stops", set())
+    stops_done = st.session_state.setdefault("toured stops", set())
     with st.container(border=True, key="greeting", gap="xsmall"):
         st.subheader("Welcome. Three steps to know the app", anchor=False)
         for at, stop in enumerate(STOPS):
             st.button(
-                f"{at + 1}. {stop.title}{' (done)' if at in done else ''}",
+                f"{at + 1}. {stop.title}{' (done)' if at in stops_done else ''}",
                 key=f"tour step {at}",
                 type="tertiary",
                 on_click=_ask_for_stop,

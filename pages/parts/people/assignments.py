@@ -109,7 +109,7 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
             key=f"{form} assessors",
             help="Any assessor can claim the places that you leave free.",
         )
-        wanted = st.number_input("Number of assessors", 2, MOST_WANTED, 2, width=110)
+        assessor_count = st.number_input("Number of assessors", 2, MOST_WANTED, 2, width=110)
         sample = st.number_input(
             "Passages",
             1,
@@ -133,7 +133,7 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
 
             def assign_assessors(author: str) -> None:
                 drawn = None if sample is None else sample_of(project, query, int(sample))
-                assign_double(project, query, author, people, int(wanted), drawn, decider)
+                assign_double(project, query, author, people, int(assessor_count), drawn, decider)
                 presses.clear_form("double")
 
             presses.run_act(assign_assessors, message="Assigned. The assessors see it on My work.")

@@ -295,9 +295,9 @@ def queue_data(
         policy: the scoring settings; None if nothing has been graded.
         order: order of the queue.
     """
-    at, wanted = _open_row(listed), disagreements_address.open_case()
+    at, case_wanted = _open_row(listed), disagreements_address.open_case()
     gone = GONE.format(
-        "the link names" if disagreements_address.place_part("case") == wanted else "was open"
+        "the link names" if disagreements_address.place_part("case") == case_wanted else "was open"
     )
     queries = pooled_queries(project)
     query_id = disagreements_address.place_part("query")
@@ -311,7 +311,7 @@ def queue_data(
                 "says": html.as_shown(ui.shorten_text(queries.get(query_id) or query_id, 90)),
             }
         )
-    what = "disagreements" if cell is None else "pairs"
+    row_noun = "disagreements" if cell is None else "pairs"
     return {
         # The displayed names of the sides cannot identify the list, because they change with the
         # first override.
@@ -323,7 +323,7 @@ def queue_data(
         "coefficients": disagreement_tables.list_coefficients(agreement),
         "to_merge": disagreement_tables.scales_differ(agreement),
         "filters": filters,
-        "count": how_many(listed.total, what),
+        "count": how_many(listed.total, row_noun),
         "hidden": f"{listed.hidden:,} resolved (hidden)" if listed.hidden else "",
         "total": listed.total,
         "first": listed.first,
@@ -335,7 +335,7 @@ def queue_data(
         "open": None
         if at is None
         else _case_fields(project, left, right, agreement, listed, at, policy),
-        "gone": gone if at is not None and wanted not in ("", id_of(listed.rows[at])) else "",
+        "gone": gone if at is not None and case_wanted not in ("", id_of(listed.rows[at])) else "",
         "empty": ""
         if listed.rows
         else _why_empty(agreement, bool(listed.hidden), order, bool(query_id), cell),
@@ -410,12 +410,12 @@ def _case_fields(
     return data
 
 
-def _giving_data(given: tuple[review.SupportingQuestion, ...]) -> dict[str, Any]:
-    shown = [
+def _giving_data(questions: tuple[review.SupportingQuestion, ...]) -> dict[str, Any]:
+    questions_shown = [
         {"text": html.as_shown(question.text), "rating": question.rating}
-        for question in given[:QUESTIONS_NAMED]
+        for question in questions[:QUESTIONS_NAMED]
     ]
-    return {"questions": shown, "more": max(0, len(given) - QUESTIONS_NAMED)}
+    return {"questions": questions_shown, "more": max(0, len(questions) - QUESTIONS_NAMED)}
 
 
 ACT_WORDS = {
@@ -522,24 +522,24 @@ def queue_view(
     project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None
 ) -> None:
     """Draw the filters, the table, the cases, and the open case."""
-    asked = actions.pending_actions(KEY)
+    pending = actions.pending_actions(KEY)
     own = (side.policy for side in (left, right) if isinstance(side, review.Labels))
     policy = next(own, policy)
     order, measure = _draw_filters(
-        project, left, right, review.side_agreement(project, left, right), asked
+        project, left, right, review.side_agreement(project, left, right), pending
     )
-    desk = QueueDesk(project, left, right, policy, order, measure, asked)
-    error = asked.do_actions(lambda act: _do_action(desk, act))
+    desk = QueueDesk(project, left, right, policy, order, measure, pending)
+    error = pending.do_actions(lambda act: _do_action(desk, act))
     found = review.side_agreement(project, left, right)
     cell = disagreement_tables.chosen_cell(found)
     data = queue_data(project, left, right, found, cell, find_queue_page(desk, cell), policy, order)
     here = data["open"] and data["open"]["id"]
     # A message is shown only with the case that was open when it appeared.
-    if asked.said and asked.said.setdefault("with", here) != here:
+    if pending.said and pending.said.setdefault("with", here) != here:
         desk.drop_message()
-    data |= {"said": asked.said, "error": error, "weighed": desk.weighed}
+    data |= {"said": pending.said, "error": error, "weighed": desk.weighed}
     disagreements_address.write_address()
-    asked.draw("cases", data)
+    pending.draw("cases", data)
 
 
 def _draw_filters(
@@ -547,13 +547,13 @@ def _draw_filters(
     left: review.Side,
     right: review.Side,
     agreement: review.Agreement,
-    asked: actions.PendingActions,
+    pending: actions.PendingActions,
 ) -> tuple[choices.DisagreementOrder, str]:
     """Draw the filters; return the order and its measure."""
     about_questions = isinstance(left, review.Person) or isinstance(right, review.Person)
     names = _order_names(agreement)
     offered = [order for order in names if not about_questions or order not in ("board", "kappa")]
-    for act in asked.acts:
+    for act in pending.acts:
         if act["do"] == "clear" and act["what"] == "query":
             st.session_state["query_listed"] = None
     texts = ui.distinct_option_texts(pooled_queries(project))

@@ -148,15 +148,15 @@ def draw_snapshots(project: Project, frozen: list[ResponseSnapshot]) -> None:
     fall = None if board is None else _measure_fall(project, before, after, board)
     _draw_summary(frozen, before, after, changes, fall)
     # With a measure, the largest loss is first.
-    shown = sorted(changes, key=lambda change: _score_change(fall, change.query_id) or 0.0)
-    if not shown:
+    changes_shown = sorted(changes, key=lambda change: _score_change(fall, change.query_id) or 0.0)
+    if not changes_shown:
         st.success(
             f"No differences: every query has the same top {k} and the same answer.",
             icon=":material/check:",
         )
         return
-    texts = _draw_queries(project, shown, fall)
-    _draw_open_query(project, shown, texts, before, after, k)
+    texts = _draw_queries(project, changes_shown, fall)
+    _draw_open_query(project, changes_shown, texts, before, after, k)
 
 
 def _choose_snapshots(
@@ -221,22 +221,22 @@ def _draw_summary(
     changes: list[answers.QueryChange],
     fall: answers.MeasureChange | None,
 ) -> None:
-    asked = {item.name: item for item in frozen}
-    queries = max(asked[before].queries or 0, asked[after].queries or 0)
+    frozen_by_name = {item.name: item for item in frozen}
+    queries = max(frozen_by_name[before].queries or 0, frozen_by_name[after].queries or 0)
     tops = [item for item in changes if item.gone or item.new or item.moved]
     gone, new = (sum(len(getattr(item, side)) for item in changes) for side in ("gone", "new"))
     facts: list[ui.Fact] = [
         ("differing", "Queries with different results", f"{len(tops):,} of {queries:,}", None),
         ("gone-new", "Passages removed / added", f"{gone:,} / {new:,}", None),
     ]
-    if any(asked[name].system or not tops for name in (before, after)):
+    if any(frozen_by_name[name].system or not tops for name in (before, after)):
         facts.append(("", "Different answers", f"{sum(item.answer for item in changes):,}", None))
     if fall is not None:
         change = ui.as_change(fall.before, fall.after)
         facts.append(("", fall.measure, f"{fall.before:.3f} → {fall.after:.3f}", None, change))
     ui.draw_metrics(*facts, key="sums", width="content")
     when = [
-        f"{name} was recorded on {asked[name].started_at:%d %b %Y at %H:%M}"
+        f"{name} was recorded on {frozen_by_name[name].started_at:%d %b %Y at %H:%M}"
         for name in (before, after)
     ]
     lines = [f"{', '.join(when)}."]
@@ -255,14 +255,14 @@ def _draw_summary(
             f" {fall.low:+z.3f} to {fall.high:+z.3f}, {chance}, queries: {fall.queries:,})."
             " Unjudged and ungraded passages count as not relevant."
         )
-    if asked[before].asked != asked[after].asked:
+    if frozen_by_name[before].asked != frozen_by_name[after].asked:
         lines.append(
             "The snapshots used different settings (address, request, paths or number of passages)."
         )
     lines += [
-        f"Failed queries in {name}: {asked[name].failed:,}."
+        f"Failed queries in {name}: {frozen_by_name[name].failed:,}."
         for name in (before, after)
-        if asked[name].failed
+        if frozen_by_name[name].failed
     ]
     st.container(
         key=f"about-freezes{'' if fall is None else ' fell' if fall.fell else ' stays'}"
@@ -277,43 +277,43 @@ def _score_change(fall: answers.MeasureChange | None, query_id: str) -> float | 
 
 
 def _draw_queries(
-    project: Project, shown: list[answers.QueryChange], fall: answers.MeasureChange | None
+    project: Project, changes: list[answers.QueryChange], fall: answers.MeasureChange | None
 ) -> dict[str, str]:
     """Draw the table of queries that differ, of which a selected one opens below; return their
     texts.
     """
     known = {query.query_id: query.text for query in answers.asked_queries(project)}
     texts = ui.distinct_option_texts(
-        {change.query_id: known.get(change.query_id, change.query_id) for change in shown}
+        {change.query_id: known.get(change.query_id, change.query_id) for change in changes}
     )
 
     def open_selected() -> None:
         if rows := st.session_state["queries of freezes"].selection.rows:
-            st.session_state[QUERY] = shown[rows[0]].query_id
+            st.session_state[QUERY] = changes[rows[0]].query_id
 
-    columns: dict[str, list[Any]] = {"Query": [texts[change.query_id] for change in shown]}
+    columns: dict[str, list[Any]] = {"Query": [texts[change.query_id] for change in changes]}
     if fall is not None:
-        pairs = [fall.scores.get(change.query_id, (None, None)) for change in shown]
+        pairs = [fall.scores.get(change.query_id, (None, None)) for change in changes]
         columns |= {
             "Before": [pair[0] for pair in pairs],
             "After": [pair[1] for pair in pairs],
-            "Change": [_score_change(fall, change.query_id) for change in shown],
+            "Change": [_score_change(fall, change.query_id) for change in changes],
         }
     columns |= {
-        "Removed": [len(change.gone) for change in shown],
-        "Added": [len(change.new) for change in shown],
-        "Moved": [len(change.moved) for change in shown],
-        "Overlap": [round(change.overlap, 2) for change in shown],
+        "Removed": [len(change.gone) for change in changes],
+        "Added": [len(change.new) for change in changes],
+        "Moved": [len(change.moved) for change in changes],
+        "Overlap": [round(change.overlap, 2) for change in changes],
     }
-    if any(change.answer for change in shown):
-        columns["Answer"] = ["differs" if change.answer else "" for change in shown]
+    if any(change.answer for change in changes):
+        columns["Answer"] = ["differs" if change.answer else "" for change in changes]
     st.dataframe(
         columns,
         hide_index=True,
         on_select=open_selected,
         selection_mode="single-row",
         key="queries of freezes",
-        height="content" if len(shown) <= 10 else 390,
+        height="content" if len(changes) <= 10 else 390,
         column_config={
             "Query": st.column_config.TextColumn(width="medium"),
             "Overlap": st.column_config.NumberColumn(
@@ -329,13 +329,13 @@ def _draw_queries(
 
 def _draw_open_query(
     project: Project,
-    shown: list[answers.QueryChange],
+    changes: list[answers.QueryChange],
     texts: dict[str, str],
     before: str,
     after: str,
     k: int,
 ) -> None:
-    names = [item.query_id for item in shown]
+    names = [item.query_id for item in changes]
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     query = view_choice.choose_linked(
         QUERY,
@@ -385,7 +385,7 @@ def _top_html(
 
 
 def _passage_html(placed: answers.PlacedPassage, others: dict[str, answers.PlacedPassage]) -> str:
-    what = (
+    place_mark = (
         f'<span class="differs">{_describe_place(placed, bool(others))}</span> '
         if placed.other != placed.rank
         else ""
@@ -400,7 +400,7 @@ def _passage_html(placed: answers.PlacedPassage, others: dict[str, answers.Place
     else:
         words = html.as_html(ui.shorten_text(placed.text, EXCERPT))
     return (
-        f'<li><span class="rank">{placed.rank}</span>{what}<span'
+        f'<li><span class="rank">{placed.rank}</span>{place_mark}<span'
         f' class="what">{html.as_html(placed.passage_id)}</span>'
         f'<div class="words" dir="auto">{words}</div></li>'
     )

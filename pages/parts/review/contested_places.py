@@ -130,8 +130,8 @@ def do_actions(project: Project) -> None:
     Raises:
         WorkbenchError: some decisions were not saved; the message names them.
     """
-    asked = actions.pending_actions(KEY)
-    acts = list(asked.acts)
+    pending_acts = actions.pending_actions(KEY)
+    acts = list(pending_acts.acts)
     if acts:
         st.session_state[_LACKING] = ""
     steps = [pending for pending in acts if pending["do"] == "open"]
@@ -140,7 +140,7 @@ def do_actions(project: Project) -> None:
         # them.
         _address_places().go_to(**_address_parts(gone[-1]))
     for pending in steps:
-        asked.remove(pending)
+        pending_acts.remove(pending)
     decided = [pending for pending in acts if pending["do"] != "open"]
     reasons = {
         _place_of_act(pending): str(
@@ -150,7 +150,7 @@ def do_actions(project: Project) -> None:
         if pending["do"] == "decide"
     }
 
-    here: dict[review.Place, datetime] = st.session_state.setdefault(_HERE_DECIDED, {})
+    decided_here: dict[review.Place, datetime] = st.session_state.setdefault(_HERE_DECIDED, {})
 
     def save_decision(pressed: actions.Act, author: str) -> str:
         if pressed["do"] == "accept":
@@ -162,18 +162,18 @@ def do_actions(project: Project) -> None:
             return "Decision withdrawn."
         # After two quick decisions, the second one does not know the time of the first one, which
         # it replaces.
-        seen = datetime.fromisoformat(pressed["over"]) if pressed["over"] else None
-        here[place] = review.decide_case(
+        seen_at = datetime.fromisoformat(pressed["over"]) if pressed["over"] else None
+        decided_here[place] = review.decide_case(
             project,
             place,
             int(pressed["value"]),
             reasons[place],
             author,
-            {seen, here.get(place, seen)},
+            {seen_at, decided_here.get(place, seen_at)},
         )
         return f"Decision saved: {pressed['value']}."
 
-    actions.save_all(asked, decided, project.name, save_decision, _name_act)
+    actions.save_all(pending_acts, decided, project.name, save_decision, _name_act)
 
 
 def _named_place() -> review.Place:

@@ -171,7 +171,7 @@ def list_coefficients(agreement: review.Agreement) -> list[dict[str, str]]:
     """Return the coefficients of the whole table: name, value, description, and why it is
     undefined.
     """
-    shown = {
+    coefficients = {
         RELEVANT_KAPPA: (agreement.merged.kappa, "Cohen's kappa of relevant or not"),
         "Kappa": (agreement.kappa, "Cohen's kappa of all values"),
         "Kappa, linear weights": (
@@ -191,7 +191,7 @@ def list_coefficients(agreement: review.Agreement) -> list[dict[str, str]]:
             "says": says,
             "why": value.undefined or "",
         }
-        for name, (value, says) in shown.items()
+        for name, (value, says) in coefficients.items()
     ]
 
 
@@ -285,13 +285,13 @@ def draw_agreement(project: Project, left: review.Side, right: review.Side) -> N
         st.container(key="compared-pairs").caption(
             ui.escape(f"{describe_basis(agreement)} {confirmation}".strip())
         )
-        for shown, name, what in (
+        for compared, name, what in (
             (agreement, "agreement", "Export table"),
             (agreement.merged, "agreement-merged", "Export merged table"),
         ):
             st.download_button(
                 f"{what} as LaTeX",
-                review.table_latex(shown),
+                review.table_latex(compared),
                 f"{name}.tex",
                 "text/x-tex",
                 on_click="ignore",
@@ -299,7 +299,7 @@ def draw_agreement(project: Project, left: review.Side, right: review.Side) -> N
             )
             st.download_button(
                 f"{what} as CSV",
-                review.table_csv(shown),
+                review.table_csv(compared),
                 f"{name}.csv",
                 "text/csv",
                 on_click="ignore",

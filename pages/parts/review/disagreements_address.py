@@ -29,15 +29,15 @@ def apply_address() -> bool:
     Returns:
         Whether the person came from another screen or place, so that the widgets must be set again.
     """
-    here = _address_places()
+    places = _address_places()
     # Streamlit drops widget values once another screen is drawn. A place that was left earlier is
     # still there.
     anew = "left" not in st.session_state or address.is_new_screen()
     # When a person opens a passage, the browser records this screen with the passage's address,
     # which names no place. The kept place may be the one without filters.
-    if anew and here.been and (not here.address_place or "passage" in st.query_params):
+    if anew and places.been and (not places.address_place or "passage" in st.query_params):
         return True
-    came = here.apply_address("")
+    came = places.apply_address("")
     if came:
         st.session_state.pop(_HELD, None)
     return came or anew

@@ -92,7 +92,7 @@ def _choose_filter(
     """Draw a filter with the number of labels of each option, and return the chosen option or an
     empty text. Each choice is one step for Back.
     """
-    shown = {"": "All"} | {
+    titles = {"": "All"} | {
         option: f"{html.as_shown(names.get(option, option))} ({count:,})"
         for option, count in counts.items()
     }
@@ -101,10 +101,10 @@ def _choose_filter(
     st.session_state[key] = named if named in counts else ""
     return st.selectbox(
         title,
-        list(shown),
+        list(titles),
         key=key,
         on_change=lambda: places.change_parts(**{key: st.session_state[key], WHY: ""}),
-        format_func=shown.__getitem__,
+        format_func=titles.__getitem__,
     )
 
 
@@ -116,7 +116,7 @@ def _draw_table(
 ) -> None:
     """Draw a page of the labels; a click on a row shows its reasons."""
     passages = passage_texts(project, [flip.passage_id for flip in part])
-    asked = {
+    questions_by_id = {
         question.question_id: question.shown_text
         for policy in (changes.before, changes.after)
         for query_id in dict.fromkeys(flip.query_id for flip in part if flip.questions)
@@ -128,7 +128,7 @@ def _draw_table(
     rows = []
     for flip in part:
         text = " ".join(passages.get(flip.passage_id, flip.passage_id)[:2_000].split())
-        questions = "; ".join(asked.get(key, key) for key in flip.questions)
+        questions = "; ".join(questions_by_id.get(key, key) for key in flip.questions)
         bound = sign if flip.open_pairs and flip.after is not None else ""
         row = {
             "Before": "–" if flip.before is None else flip.before,

@@ -57,7 +57,7 @@ def desk_state() -> JudgingTabState:
 
 
 def draw(
-    project: Project, policy: labels.Policy | None, wanted: review.Filters, blind: bool
+    project: Project, policy: labels.Policy | None, filters: review.Filters, blind: bool
 ) -> None:
     """Draw the desk for the query of the link, or of the filter.
 
@@ -73,22 +73,22 @@ def draw(
         place.open_query(
             query or st.session_state.get("last query"), passage, start=passage is not None
         )
-    if wanted.query_id not in (None, place.query_id):
-        place.open_query(wanted.query_id)
-    asked, person = actions.pending_actions(KEY), ui.person()
-    if asked.acts and not person:
+    if filters.query_id not in (None, place.query_id):
+        place.open_query(filters.query_id)
+    pending, person = actions.pending_actions(KEY), ui.person()
+    if pending.acts and not person:
         # A person who has to enter a name first is asked to repeat the action.
-        asked.acts.clear()
+        pending.acts.clear()
         ui.author()
     with ui.errors():
-        error = asked.do_actions(lambda act: _do_action(project, policy, place, person, act))
-        turn = review.next_turn(project, policy, wanted, person, blind, place.query_id)
+        error = pending.do_actions(lambda act: _do_action(project, policy, place, person, act))
+        turn = review.next_turn(project, policy, filters, person, blind, place.query_id)
         if turn is None:
             st.container(key="no-matches").caption("No matching passages. Clear a filter.")
             return
         has_guidelines = _draw_notes(project, place, turn.query_id, person)
-        data = _desk_data(project, policy, wanted, place, turn, blind)
-        asked.draw("judging", data | {"home": f"{project.path} {person}", "error": error})
+        data = _desk_data(project, policy, filters, place, turn, blind)
+        pending.draw("judging", data | {"home": f"{project.path} {person}", "error": error})
         if not has_guidelines:
             draw_guidelines(project, turn.query_id)
         people_here.draw_people(project, turn.query_id)
@@ -136,21 +136,21 @@ def _do_action(
     act: actions.Act,
 ) -> None:
     """Do an action of the desk."""
-    what = act["do"]
-    if what == "next":
+    kind_of_act = act["do"]
+    if kind_of_act == "next":
         place.open_query(str(act["query"]) if act.get("query") else None)
         return
     at = str(act["query"]), str(act["passage"])
     place.open_query(*at)
     blind = not act.get("seen") and at not in seen_labels.seen_passages(project, person)
-    if what == "judge":
+    if kind_of_act == "judge":
         judging.judge_passage(
             project, *at, int(act["value"]), person, str(act.get("note") or ""), blind
         )
-    elif what == "take back" and own_judgment(project, *at, person) is not None:
+    elif kind_of_act == "take back" and own_judgment(project, *at, person) is not None:
         # If another window has withdrawn it already, nothing is left to do.
         judging.undo_judgment(project, *at, person, blind)
-    elif what == "look" and policy is not None:
+    elif kind_of_act == "look" and policy is not None:
         seen_labels.record_shown(project, [at])
         label = review.read_passage(project, policy, *at).label
         label_card = _label_data(
@@ -169,7 +169,7 @@ def _label_data(
 def _desk_data(
     project: Project,
     policy: labels.Policy | None,
-    wanted: review.Filters,
+    filters: review.Filters,
     place: JudgingTabState,
     turn: review.QueryToJudge,
     blind: bool,
@@ -184,18 +184,18 @@ def _desk_data(
     rows = every[first : first + ROWS]
     loaded = [ids[i] for i in waiting[:AHEAD]] + ids[max(at, 0) : at + 1]
     texts = passage_texts(project, loaded)
-    seen: list[dict[str, Any]] = []
+    labels_seen: list[dict[str, Any]] = []
     if not blind:
         seen_labels.record_shown(project, [(query_id, row.listed.passage_id) for row in rows])
     if not blind and policy is not None:
         judged = {row.listed.passage_id: row.listed for row in rows}
-        seen = [
+        labels_seen = [
             _label_data(
                 project,
                 policy,
                 (query_id, item),
                 judged[item].label,
-                _seen_labels_note(wanted, judged[item]),
+                _seen_labels_note(filters, judged[item]),
             )
             for item in loaded
             if item in judged
@@ -208,7 +208,7 @@ def _desk_data(
         )
         if item.active
     ]
-    following = turn.following if wanted.query_id is None else None
+    following = turn.following if filters.query_id is None else None
     return {
         "queries": {
             query_id: {
@@ -218,7 +218,7 @@ def _desk_data(
             }
         },
         "cards": [
-            _card_data(query_id, row, texts, row.listed.passage_id in loaded, wanted)
+            _card_data(query_id, row, texts, row.listed.passage_id in loaded, filters)
             for row in rows
         ],
         "open": [i - first for i in waiting if first <= i < first + ROWS],
@@ -226,7 +226,7 @@ def _desk_data(
         if place.start and at >= 0
         else None,
         "scale": [{"value": value, "says": says} for value, says in SCALE.items()],
-        "labels": place.labels.get((str(project.path), ui.person()), []) if blind else seen,
+        "labels": place.labels.get((str(project.path), ui.person()), []) if blind else labels_seen,
         "seen": not blind,
         "latest": {
             "query": query_id,
@@ -251,11 +251,11 @@ def _desk_data(
     }
 
 
-def _seen_labels_note(wanted: review.Filters, listed: review.ListedPassage) -> str:
+def _seen_labels_note(filters: review.Filters, listed: review.ListedPassage) -> str:
     judged = (
         ""
         if listed.judgment is None
-        else f"Judged {listed.judgment} by {html.as_shown(wanted.source or '')}. "
+        else f"Judged {listed.judgment} by {html.as_shown(filters.source or '')}. "
     )
     return f"{judged}Your judgment is recorded as given after seeing labels."
 
@@ -265,11 +265,11 @@ def _card_data(
     row: review.PassageToJudge,
     texts: dict[str, str],
     loaded: bool,
-    wanted: review.Filters,
+    filters: review.Filters,
 ) -> dict[str, Any]:
     listed = row.listed
     about = [] if listed.label is None else [f"label {listed.label}"]
-    about += [] if listed.judgment is None else [f"{wanted.source} judged {listed.judgment}"]
+    about += [] if listed.judgment is None else [f"{filters.source} judged {listed.judgment}"]
     card = {
         "query": query_id,
         "passage": listed.passage_id,

@@ -29,7 +29,10 @@ WITHDRAWN = "Override withdrawn. The grader's rating counts again."
 
 
 def draw_questions(
-    project: Project, desk: review.PassageDetails, policy: labels.Policy | None, shown: list[str]
+    project: Project,
+    desk: review.PassageDetails,
+    policy: labels.Policy | None,
+    grader_names: list[str],
 ) -> tuple[int | None, int | None] | None:
     """Draw every question with the ratings of graders and people; the one in the URL is open.
 
@@ -55,9 +58,9 @@ def draw_questions(
             # The text that a person types belongs to them and the project.
             "tab": f"{project.name}\n{ui.person()}",
             "can": policy is not None and desk.text is not None,
-            "several": len(shown) > 1,
+            "several": len(grader_names) > 1,
             "questions": [
-                _question_data(asked, shown, opened == asked.question.question_id)
+                _question_data(asked, grader_names, opened == asked.question.question_id)
                 for asked in review.strongest_first(desk.asked)
             ],
             "note": "" if policy is None else _about_scale(project, policy),
@@ -132,18 +135,18 @@ def _do_action(project: Project, bench: RatingsTabState, act: actions.Act, autho
     Raises:
         WorkbenchError: it was refused.
     """
-    what = act["do"]
-    if what == "look":
+    kind_of_act = act["do"]
+    if kind_of_act == "look":
         address.write_parameters({"question": str(act["question"] or "")})
         return
     bench.refused = None
-    if what != "try" and not author:
+    if kind_of_act != "try" and not author:
         # The page asks for the name. The typed text stays in the browser and can be sent again.
         raise errors.WorkbenchError(
             "no-name", "Your name is missing.", "Enter your name, then try again."
         )
     bench.reset_for_passage((str(act["at"][0]), str(act["at"][1])))
-    match what:
+    match kind_of_act:
         case "try":
             bench.tried = ratings_of(act["ratings"])
         case "override":
@@ -173,14 +176,14 @@ def draw_effect(
             )
         return
     counted = {one.question.question_id: one.rating for one in desk.asked if one.counts}
-    given = {key: (counted[key], rating) for key, rating in bench.tried.items() if key in counted}
+    changed = {key: (counted[key], rating) for key, rating in bench.tried.items() if key in counted}
     place = bench.place
-    if not given:
+    if not changed:
         return
     try:
         with st.spinner("Recomputing the scores"):
             outcome = review.ratings_effect(
-                project, view.measure, view.policy, desk.passage_id, given, view.against
+                project, view.measure, view.policy, desk.passage_id, changed, view.against
             )
     except errors.WorkbenchError as error:
         st.caption(ui.escape(f"The effect on the leaderboard is unknown: {error}"))
@@ -197,15 +200,15 @@ def override_list(project: Project, policy: labels.Policy | None) -> None:
     """
     if policy is None:
         return
-    known = labels.find_overrides(project)
-    stale = sum(override.stale for override in known)
-    title = f"All overrides ({len(known)}" + (f", {stale} stale)" if stale else ")")
+    overrides = labels.find_overrides(project)
+    stale = sum(override.stale for override in overrides)
+    title = f"All overrides ({len(overrides)}" + (f", {stale} stale)" if stale else ")")
     view_choice.stays_folded(OVERRIDE_LIST)
     # The effects are computed only when the list is open.
     with st.expander(title, key=OVERRIDE_LIST, on_change="rerun") as folded:
         if not folded.open:
             return
-        if not known:
+        if not overrides:
             st.container(key="no-overrides").caption(
                 "No overrides yet. To override a rating, focus a question of a"
                 " passage and press 0 to 5."
@@ -264,23 +267,27 @@ def open_passage(query_id: str, passage_id: str, question_id: str | None = None)
 
 
 def _question_data(
-    asked: review.AskedQuestion, graders: Collection[str], opened: bool
+    shown_question: review.AskedQuestion, graders: Collection[str], opened: bool
 ) -> dict[str, Any]:
-    question = asked.question
+    question = shown_question.question
     kind = [] if question.kind == "question" else [question.kind]
     weight = [] if question.weight == 1 else [f"weight {question.weight:g}"]
     avoid = ["counts against the response"] if question.weight < 0 else []
     return {
         "id": question.question_id,
-        "number": asked.number,
-        "words": "The query itself" if asked.number == 0 else question.shown_text,
+        "number": shown_question.number,
+        "words": "The query itself" if shown_question.number == 0 else question.shown_text,
         "about": [*kind, *weight, *avoid],
-        "gives": asked.gives_label,
-        "counts": asked.counts,
-        "rating": asked.override.rating if asked.override and not asked.counts else asked.rating,
-        "said": [_grade_data(name, asked.said.get(name), opened) for name in graders],
-        "override": None if asked.override is None else _override_data(asked.override),
-        "stale": [_override_data(old) | {"wording": old.wording} for old in asked.stale],
+        "gives": shown_question.gives_label,
+        "counts": shown_question.counts,
+        "rating": shown_question.override.rating
+        if shown_question.override and not shown_question.counts
+        else shown_question.rating,
+        "said": [_grade_data(name, shown_question.said.get(name), opened) for name in graders],
+        "override": None
+        if shown_question.override is None
+        else _override_data(shown_question.override),
+        "stale": [_override_data(old) | {"wording": old.wording} for old in shown_question.stale],
         "opened": opened,
     }
 
@@ -316,6 +323,6 @@ def _override_data(override: labels.Override) -> dict[str, Any]:
     }
 
 
-def ratings_of(given: Mapping[str, Any]) -> dict[str, int]:
+def ratings_of(sent_ratings: Mapping[str, Any]) -> dict[str, int]:
     """Return ratings by question id from the browser's data."""
-    return {str(question_id): int(rating) for question_id, rating in given.items()}
+    return {str(question_id): int(rating) for question_id, rating in sent_ratings.items()}

@@ -57,10 +57,10 @@ def offer_settlements(
     ways: list[types.Act] = ["comment"]
     if judged:
         ways.insert(0, "dispute")
-    asked = [] if policy is None or len(judged) == 2 else _find_suspects(project, row, policy)
-    if asked:
+    suspects = [] if policy is None or len(judged) == 2 else _find_suspects(project, row, policy)
+    if suspects:
         ways = ["override", "edit", *ways]
-    given = {candidate.question_id for candidate in (*row.left_from, *row.right_from)}
+    question_ids = {candidate.question_id for candidate in (*row.left_from, *row.right_from)}
     return {
         "ways": [{"name": how, "title": HOW[how], "says": SAYS[how]} for how in ways],
         "asked": [
@@ -68,9 +68,9 @@ def offer_settlements(
                 "id": candidate.question.question_id,
                 "text": html.as_shown(candidate.question.shown_text),
                 "rating": candidate.rating,
-                "gives": candidate.question.question_id in given,
+                "gives": candidate.question.question_id in question_ids,
             }
-            for candidate in asked
+            for candidate in suspects
         ],
         "judged": judged,
         "ratings": list(types.RATINGS),
@@ -103,7 +103,7 @@ def weigh_override(
     return {
         "questions": list(questions),
         "rating": rating,
-        "words": _label_words(outcome, rating, given=False),
+        "words": _label_words(outcome, rating, is_saved=False),
         "moves": outcome.before != outcome.after,
         "agrees": outcome.agrees,
     }
@@ -115,14 +115,14 @@ def settle_case(
     right: review.Side,
     row: review.QueueRow,
     policy: labels.Policy | None,
-    given: Mapping[str, Any],
+    settlement: Mapping[str, Any],
 ) -> SettlementResult:
     """Settle a case and return the result; after an override that does not resolve it, the case may
     stay open.
 
     Args:
-        given: how, question, questions, rating, source, reason, and whether the case leaves the
-            queue in any case.
+        settlement: how, question, questions, rating, source, reason, and whether the case leaves
+            the queue in any case.
 
     Raises:
         InputError: no reason, or anything else that `exam_workbench.review` refuses.
@@ -131,22 +131,22 @@ def settle_case(
     if row.settling is not None:
         raise review.AlreadySettled(row.settling)
     case = review.case_of(project, left, right, row.pair)
-    how, reason = given["how"], str(given.get("reason") or "")
-    question_id = given.get("question") or None
+    how, reason = settlement["how"], str(settlement.get("reason") or "")
+    question_id = settlement.get("question") or None
     me = ui.author()
     if how == "override" and policy is not None:
-        questions, rating = [str(one) for one in given["questions"]], int(given["rating"])
+        questions, rating = [str(one) for one in settlement["questions"]], int(settlement["rating"])
         outcome = review.override_effect(
             project, left, right, row.pair, policy, questions, rating, me
         )
-        leaves = outcome.agrees or bool(given.get("leaves"))
+        leaves = outcome.agrees or bool(settlement.get("leaves"))
         if leaves:
             review.settle_by_override(project, case, questions, rating, reason, me, first=True)
         else:
             labels.override_all(
                 project, case.passage_id, dict.fromkeys(questions, rating), reason, me
             )
-        message = _label_words(outcome, rating, given=True)
+        message = _label_words(outcome, rating, is_saved=True)
         return SettlementResult(
             f"{message} {'The case is resolved.' if leaves else LEAST_LEFT}",
             case if leaves else None,
@@ -162,7 +162,7 @@ def settle_case(
         )
         return SettlementResult(AWAITS_EDIT, None, False)
     if how == "dispute":
-        review.settle_by_dispute(project, case, str(given["source"]), reason, me, first=True)
+        review.settle_by_dispute(project, case, str(settlement["source"]), reason, me, first=True)
     else:
         review.settle_by_comment(project, case, reason, me, first=True)
     return SettlementResult("Case resolved. It is listed under Resolved.", case, False)
@@ -224,21 +224,21 @@ def _find_suspects(
 ) -> list[review.AskedQuestion]:
     """Return the questions that may be wrong, highest rating first."""
     desk = review.read_passage(project, policy, row.pair.query_id, row.pair.passage_id)
-    asked = [
+    suspects = [
         suspect
         for suspect in desk.asked
         if suspect.number
         and suspect.counts
         and row.pair.question_id in (None, suspect.question.question_id)
     ]
-    return sorted(asked, key=lambda suspect: (suspect.rating is None, -(suspect.rating or 0)))
+    return sorted(suspects, key=lambda suspect: (suspect.rating is None, -(suspect.rating or 0)))
 
 
-def _label_words(outcome: review.OverrideEffect, rating: int, given: bool) -> str:
+def _label_words(outcome: review.OverrideEffect, rating: int, is_saved: bool) -> str:
     """Return the effect of an override on the label, in words.
 
     Args:
-        given: whether it is saved already.
+        is_saved: whether it is saved already.
     """
     before, after = html.name_label(outcome.before), html.name_label(outcome.after)
     because = ""
@@ -250,4 +250,6 @@ def _label_words(outcome: review.OverrideEffect, rating: int, given: bool) -> st
         )
     if before == after:
         return f"The label stays {after}{because}."
-    return f"The label is now {after}{because}." if given else f"Label {before} → {after}{because}"
+    return (
+        f"The label is now {after}{because}." if is_saved else f"Label {before} → {after}{because}"
+    )

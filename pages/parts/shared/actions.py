@@ -94,7 +94,7 @@ def pending_actions(key: str) -> PendingActions:
 
 
 def save_all(
-    asked: PendingActions,
+    pending_acts: PendingActions,
     acts: list[Act],
     home: str,
     save: Callable[[Act, str], str],
@@ -117,13 +117,13 @@ def save_all(
     """
     if acts and not person.current_name():
         # A person who has to enter a name first is asked to repeat the action.
-        asked.acts.clear()
+        pending_acts.acts.clear()
     author = person.require_author() if acts else ""
     saved, lost = [], []
-    with asked.saving:
+    with pending_acts.saving:
         if acts:
-            asked.refused = 0.0, ""
-        for act in filter(asked.remove, acts):
+            pending_acts.refused = 0.0, ""
+        for act in filter(pending_acts.remove, acts):
             try:
                 if act["home"] != home:
                     raise WorkbenchError(
@@ -138,9 +138,9 @@ def save_all(
                     f" {screen_hints.hint_on_screen(error.hint)[0] or 'Enter it again.'}"
                 )
         if lost:
-            asked.refused = time.monotonic(), " ".join(lost)
+            pending_acts.refused = time.monotonic(), " ".join(lost)
     for said in saved:
         st.toast(said, icon=":material/gavel:")
-    when, words = asked.refused
+    when, words = pending_acts.refused
     if words and time.monotonic() - when < TOLD:
         raise WorkbenchError("not-saved", words)

@@ -61,16 +61,16 @@ def read_address(screen: str) -> None:
     Args:
         screen: the open screen; a link from another screen without choices keeps the present ones.
     """
-    here, given = _address_state(), kept_parameters()
-    here.moved = screen != here.screen
+    state, in_address = _address_state(), kept_parameters()
+    state.moved = screen != state.screen
     # A browser may still send the address from before the project was added to it.
-    known = {name: here.now[name] for name in ("project",) if name in here.now} | given
-    keeps = here.moved and bool(here.screen) and not given
-    linked = here.moved or known not in (here.now, here.before)
-    here.come = streamlit_bridge.went_back() or (linked and not keeps)
-    here.screen = screen
-    if here.come:
-        here.before, here.now = here.now, known
+    address_now = {name: state.now[name] for name in ("project",) if name in state.now} | in_address
+    keeps = state.moved and bool(state.screen) and not in_address
+    linked = state.moved or address_now not in (state.now, state.before)
+    state.come = streamlit_bridge.went_back() or (linked and not keeps)
+    state.screen = screen
+    if state.come:
+        state.before, state.now = state.now, address_now
 
 
 def set_from_address(key: str, read: Callable[[str], Any], default: Any) -> None:
@@ -81,13 +81,13 @@ def set_from_address(key: str, read: Callable[[str], Any], default: Any) -> None
             which means the default.
         default: the value if the address has no such parameter.
     """
-    here = _address_state()
+    state = _address_state()
     # Streamlit drops the value of a widget that was not drawn for a while, but the address still
     # has it.
-    if here.come or key not in st.session_state:
+    if state.come or key not in st.session_state:
         st.session_state[key] = default
         with suppress(KeyError, ValueError):
-            st.session_state[key] = read(here.now[key])
+            st.session_state[key] = read(state.now[key])
 
 
 def write_choices(choices: Mapping[str, str], usual: Mapping[str, str]) -> None:
@@ -100,13 +100,13 @@ def write_choices(choices: Mapping[str, str], usual: Mapping[str, str]) -> None:
         choices: the choices by parameter, as texts of the address.
         usual: the defaults.
     """
-    here, present = _address_state(), kept_parameters()
-    wanted = {
+    state, present = _address_state(), kept_parameters()
+    to_write = {
         key: text for key, text in choices.items() if key in present or text != usual.get(key)
     }
-    write_parameters(wanted)
-    if here.now != wanted:
-        here.before, here.now = here.now, wanted
+    write_parameters(to_write)
+    if state.now != to_write:
+        state.before, state.now = state.now, to_write
 
 
 def write_parameters(parameters: Mapping[str, str]) -> None:
@@ -116,13 +116,13 @@ def write_parameters(parameters: Mapping[str, str]) -> None:
         parameters: by name; empty values are removed from the address.
     """
     # An empty list removes a parameter in the same update; deleting it would be another step.
-    wanted: dict[str, str | list[str]] = {
+    to_write: dict[str, str | list[str]] = {
         name: value or []
         for name, value in parameters.items()
         if value != st.query_params.get(name, "")
     }
-    if wanted:
-        st.query_params.update(wanted)
+    if to_write:
+        st.query_params.update(to_write)
 
 
 @dataclass
@@ -142,15 +142,15 @@ class ScreenPlaces:
 
     def apply_address(self, home: str) -> bool:
         """Apply the address if the person followed a link or went back; return if so."""
-        given = self.address_place
+        place = self.address_place
         if (
             home == self.home
             and not streamlit_bridge.went_back()
-            and given in self.been
-            and not (given and is_new_screen())
+            and place in self.been
+            and not (place and is_new_screen())
         ):
             return False
-        self.home, self.been = home, [given]
+        self.home, self.been = home, [place]
         return True
 
     @property

@@ -15,13 +15,13 @@ def draw_chart(
     Args:
         sets: for each widget that a click on a mark sets, the field of the mark. Needs a key.
     """
-    shown = charts.for_screen(chart, st.context.theme.type == "dark")
+    themed = charts.for_screen(chart, st.context.theme.type == "dark")
     with charts.CONVERTING:
         if key is None or sets is None:
-            st.altair_chart(shown)
+            st.altair_chart(themed)
         else:
             st.altair_chart(
-                shown,
+                themed,
                 key=key,
                 selection_mode=[charts.PICKED],
                 on_select=lambda: _set_widgets(key, sets),

@@ -52,8 +52,8 @@ def answer_marks(
         min_rating: from the scoring settings; the scale of a grader may end below it.
     """
     marks_by_span: dict[tuple[review.Span, int], Mark] = {}
-    for asked in desk.asked:
-        for grader, grade in asked.said.items():
+    for shown_question in desk.asked:
+        for grader, grade in shown_question.said.items():
             spec = graders[grader]
             only_rated = spec.method in RATES_ONLY and len((grade.answer or "").split()) < 3
             if only_rated or not grade.rating:
@@ -61,17 +61,19 @@ def answer_marks(
             if span := review.find_answer(desk.text or "", grade.answer):
                 short = grade.rating < spec.min_rating(min_rating)
                 title = (
-                    f"{asked.number}. {asked.question.shown_text}"
+                    f"{shown_question.number}. {shown_question.question.shown_text}"
                     f" (rated {grade.rating} by {grader})"
                 )
-                marks_by_span.setdefault((span, asked.number), (span, asked.number, title, short))
+                marks_by_span.setdefault(
+                    (span, shown_question.number), (span, shown_question.number, title, short)
+                )
     return list(marks_by_span.values())
 
 
 def _mark_up(segment: review.Segment, marks: list[Mark]) -> str:
-    shown = as_html(segment.text)
+    content = as_html(segment.text)
     if not segment.inside:
-        return shown
+        return content
     inside = [marks[i] for i in segment.inside]
     title = html.escape(
         "\n".join(title for _, _, title, _ in inside).translate(CONTROLS), quote=True
@@ -80,7 +82,7 @@ def _mark_up(segment: review.Segment, marks: list[Mark]) -> str:
     numbers = ", ".join(
         str(number) for number in dict.fromkeys(marks[i][1] for i in segment.ending)
     )
-    return f'<mark title="{title}"{short}>{shown}</mark>' + (
+    return f'<mark title="{title}"{short}>{content}</mark>' + (
         f"<sup>{numbers}</sup>" if numbers else ""
     )
 

@@ -155,14 +155,14 @@ def in_batches(
         if price.batch == graders.BATCH_SHARE
         else f"{price.batch:.0%} of the price"
     )
-    wanted = st.checkbox(
+    as_batch = st.checkbox(
         f"Send as a batch ({cheaper}, takes up to 24 hours)",
         key="plan batch",
         persist_state="session",
         help="Sends the calls as files to endpoints with a batch API, such as OpenAI's. You can"
         " close the app: sent batches continue. Results are read when you check the batches here.",
     )
-    return replace(request, batch=bool(wanted))
+    return replace(request, batch=bool(as_batch))
 
 
 def cached_plan(project: Project, grader: graders.Grader, scope: grading.Scope) -> grading.Plan:
@@ -190,7 +190,7 @@ def _passed_over(
             " cannot be graded."
         )
     if without.total:
-        what = (
+        nouns = (
             ("query is", "queries are")
             if spec.method == "direct"
             else ("question is", "questions are")
@@ -200,7 +200,7 @@ def _passed_over(
             LEFT_OUT[name].format(f"{count:,}") for name, count in counts.items() if count
         )
         st.container(key="left-out").caption(
-            f":material/info: {without.total:,} {what[without.total > 1]} left out: {reasons}."
+            f":material/info: {without.total:,} {nouns[without.total > 1]} left out: {reasons}."
         )
 
 
@@ -405,11 +405,11 @@ def draw_pool(project: Project) -> None:
             " the top of every run."
         )
         depth = project.read(pool_depth)
-        wanted = st.container(key="pool depth").number_input(
+        depth_typed = st.container(key="pool depth").number_input(
             "Pool depth (passages per run and query)", 1, 1000, depth
         )
         # Always enabled: the value is known after the field loses focus, which the click on the
         # button causes.
-        if presses.button("Rebuild the pool", key="pool again") and wanted != depth:
+        if presses.button("Rebuild the pool", key="pool again") and depth_typed != depth:
             with ui.errors(rerun=True), project.transaction() as cursor:
-                set_pool_depth(cursor, int(wanted), ui.author())
+                set_pool_depth(cursor, int(depth_typed), ui.author())

@@ -112,11 +112,11 @@ def describe_job(job: jobs.BackgroundJob) -> str:
     """Return a description of a job for the present person as Markdown, such as "a trial started by
     bob".
     """
-    what = "trial" if is_trial(job) else "job"
+    noun = "trial" if is_trial(job) else "job"
     return (
-        f"your {what}"
+        f"your {noun}"
         if job.author == ui.person()
-        else f"a {what} started by {ui.escape(job.author)}"
+        else f"a {noun} started by {ui.escape(job.author)}"
     )
 
 
@@ -327,10 +327,12 @@ def _describe_counts(job: jobs.BackgroundJob) -> str:
 
 def _describe_usage(job: jobs.BackgroundJob) -> str:
     """Return calls, tokens and cost, with their limits; empty for a grader that asks no model."""
-    used, asked = job.progress.usage if in_batches(job) else job.control.usage, job.control
+    used, control = job.progress.usage if in_batches(job) else job.control.usage, job.control
     if not used.calls:
         return ""
-    calls = f"{used.calls:,}" + (f" of {asked.max_calls:,}" if asked.max_calls else "") + " calls"
+    calls = (
+        f"{used.calls:,}" + (f" of {control.max_calls:,}" if control.max_calls else "") + " calls"
+    )
     cached = f" ({job_plan.as_count(used.cached_tokens)} cached)" if used.cached_tokens else ""
     thinking = (
         f" ({job_plan.as_count(used.thinking_tokens)} thinking)" if used.thinking_tokens else ""
@@ -341,11 +343,11 @@ def _describe_usage(job: jobs.BackgroundJob) -> str:
     )
     spent = f"{used.cost:,.4f}" if used.cost < 1 else f"{used.cost:,.2f}"
     money = (
-        f" · {spent} of {asked.max_cost:,.2f} spent"
-        if asked.max_cost is not None
+        f" · {spent} of {control.max_cost:,.2f} spent"
+        if control.max_cost is not None
         else f" · {spent} spent"
     )
-    return f"{calls} · {tokens}" + (money if used.cost or asked.max_cost is not None else "")
+    return f"{calls} · {tokens}" + (money if used.cost or control.max_cost is not None else "")
 
 
 def _draw_log(job: jobs.BackgroundJob) -> None:

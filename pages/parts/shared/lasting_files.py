@@ -86,11 +86,11 @@ class LastingFiles(MemoryMediaFileStorage):
 
     def _sweep(self) -> None:
         """Delete expired files, and the oldest ones if the total is too large."""
-        kept = sum(self._files_by_id[file_id].content_size for file_id in self._let_go)
+        kept_size = sum(self._files_by_id[file_id].content_size for file_id in self._let_go)
         for file_id, since in list(self._let_go.items()):
-            over = kept > MOST and len(self._let_go) > 1
+            over = kept_size > MOST and len(self._let_go) > 1
             if over or self._clock() - since > SECONDS:
-                kept -= self._files_by_id[file_id].content_size
+                kept_size -= self._files_by_id[file_id].content_size
                 del self._let_go[file_id]
                 super().delete_file(file_id)
 

@@ -183,7 +183,7 @@ def system_details(
     official: labels.Leaderboard | None,
     run: str,
     beside: str,
-    asked: str | None = None,
+    asked_query: str | None = None,
     alike: study.UnseparatedSystems | None = None,
 ) -> dict[str, Any]:
     """Return the details of a system: its queries, and the passages that it returned for the open
@@ -193,7 +193,7 @@ def system_details(
         board: the scores by query.
         official: a leaderboard to compare with, if any.
         beside: the title of the official leaderboard.
-        asked: the open query.
+        asked_query: the open query.
     """
     scores = labels.per_query_scores(project, board, official, run) if board.per_query else []
     both = official is not None and bool(official.per_query)
@@ -217,8 +217,8 @@ def system_details(
         "passages": None,
     }
     if (
-        asked is None
-        or asked not in {row.query_id for row in scores}
+        asked_query is None
+        or asked_query not in {row.query_id for row in scores}
         or not project.allows("read the bank")
     ):
         return details
@@ -226,10 +226,10 @@ def system_details(
         official.source if official and official.source in judgment_sources(project) else None
     )
     return details | {
-        "asked": asked,
+        "asked": asked_query,
         "judgedBy": judged_by,
         "links": [
-            {"label": label, "href": address.screen_link(screen, query=asked)}
+            {"label": label, "href": address.screen_link(screen, query=asked_query)}
             for screen, label in (
                 ("question_bank", "Questions of this query"),
                 ("disagreements", "Disagreements of this query"),
@@ -244,9 +244,9 @@ def system_details(
                 "label": row.label,
                 "judgment": row.judgment,
                 "question": row.question,
-                "link": address.screen_link("passages", query=asked, passage=row.passage_id),
+                "link": address.screen_link("passages", query=asked_query, passage=row.passage_id),
             }
-            for row in labels.inspect_query(project, run, asked, board.policy, judged_by)
+            for row in labels.inspect_query(project, run, asked_query, board.policy, judged_by)
         ],
     }
 
@@ -280,11 +280,11 @@ def draw_system(
         beside: the title of that leaderboard; by default its source and measure.
     """
     name = beside or (f"{official.source} {official.measure}" if official else "")
-    _, asked = find_followed()
+    _, asked_query = find_followed()
     components.draw(
         "queries",
         QUERIES_KEY,
-        system_details(project, board, official, run, name, asked),
+        system_details(project, board, official, run, name, asked_query),
         on_ask_change=lambda: write_followed(QUERY, st.session_state[QUERIES_KEY].get("ask")),
     )
 

@@ -85,9 +85,9 @@ def is_expired(token: Mapping[str, Any], now: float | None = None) -> bool:
         return True
 
 
-def _too_old(made: float, now: float | None = None) -> bool:
+def _too_old(made_at: float, now: float | None = None) -> bool:
     hours = float(os.environ.get(HOURS_VARIABLE) or HOURS)
-    return (time.time() if now is None else now) - made > hours * 3600
+    return (time.time() if now is None else now) - made_at > hours * 3600
 
 
 def is_for_this_app(token: Mapping[str, Any]) -> bool:

@@ -39,7 +39,7 @@ def choose_endpoint(
     if not offered and not free:
         raise errors.InputError("no-endpoint-offered", "No endpoint is set up on this server.", HOW)
     stored_address = stored.get("base_url")
-    known = next(
+    offered_endpoint = next(
         (
             name
             for name, endpoint in offered.items()
@@ -53,7 +53,7 @@ def choose_endpoint(
         stored.get("back_end"),
         stored.get("verify_back_end"),
     )
-    if bound and set_up and known is None and not free:
+    if bound and set_up and offered_endpoint is None and not free:
         raise errors.InputError(
             "address-not-offered",
             "The endpoint of this grader is not set up on this server:"
@@ -64,7 +64,7 @@ def choose_endpoint(
     options = [*offered, OTHER] if free else [*offered]
     name = OTHER
     if offered:
-        start = known or (OTHER if stored_address or stored.get("model") else options[0])
+        start = offered_endpoint or (OTHER if stored_address or stored.get("model") else options[0])
         name = st.selectbox(
             "Endpoint",
             options,
@@ -97,7 +97,7 @@ def _draw_typed_address(stored: Mapping[str, Any], key: str) -> dict[str, str]:
     """Draw the fields of a typed address and its key; return the settings."""
     left, right = st.columns([3, 2])
     typed = f"{key} base_url"
-    given = left.text_input(
+    typed_address = left.text_input(
         "Address",
         stored.get("base_url", ""),
         placeholder=graders.usual_address(),
@@ -107,7 +107,7 @@ def _draw_typed_address(stored: Mapping[str, Any], key: str) -> dict[str, str]:
             "Address of an OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp or LiteLLM."
         ),
     ).strip()
-    address = given or graders.usual_address()
+    address = typed_address or graders.usual_address()
     place, host = graders.address_origin(address), graders.checked_host(address)
     box = f"{key} key"
     right.text_input(
@@ -123,8 +123,8 @@ def _draw_typed_address(stored: Mapping[str, Any], key: str) -> dict[str, str]:
             " address. It is not saved."
         ),
     )
-    settings = {"base_url": given} if given else {}
-    if stored.get("key_variable") and stored.get("base_url", "") == given:
+    settings = {"base_url": typed_address} if typed_address else {}
+    if stored.get("key_variable") and stored.get("base_url", "") == typed_address:
         # The author of the grader's settings may have bound this variable to the address.
         settings["key_variable"] = str(stored["key_variable"])
     _draw_key(address, host, place, settings.get("key_variable"), key)
@@ -143,11 +143,11 @@ def _take_key(typed: str, box: str) -> None:
 
 
 def _draw_key(address: str, host: str, place: str, variable: str | None, key: str) -> None:
-    shown = ui.escape(host)
+    host_shown = ui.escape(host)
     if place in graders.current_access().typed:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.container(key=f"key typed {key}").caption(
-                f":material/key: Using the key that you typed for {shown}."
+                f":material/key: Using the key that you typed for {host_shown}."
             )
             st.button(
                 "Forget the key",
@@ -164,7 +164,7 @@ def _draw_key(address: str, host: str, place: str, variable: str | None, key: st
     if entry is not None and entry.key:
         state, sentence = (
             "found",
-            f":material/key: Using the key in {ui.escape(entry.name)} for {shown}.",
+            f":material/key: Using the key in {ui.escape(entry.name)} for {host_shown}.",
         )
     elif graders.is_loopback(host):
         state, sentence = (
@@ -184,7 +184,7 @@ def _draw_key(address: str, host: str, place: str, variable: str | None, key: st
         state, sentence = (
             "unknown",
             (
-                f":material/key_off: No key for {shown}. Type a key. Or set up the endpoint in"
+                f":material/key_off: No key for {host_shown}. Type a key. Or set up the endpoint in"
                 " .streamlit/secrets.toml:"
             ),
         )
@@ -239,7 +239,7 @@ def choose_local(
         InputError: the server offers no model, or not the stored one.
     """
     if graders.current_access().any_model:
-        given = st.text_input(
+        typed = st.text_input(
             label,
             stored,
             placeholder=default,
@@ -248,7 +248,7 @@ def choose_local(
             help=about
             or "A name on the Hugging Face hub, or a folder on the computer that runs the app.",
         ).strip()
-        return given or default
+        return typed or default
     offered = graders.offered_models()
     if not offered:
         raise errors.InputError("no-model-offered", "No local model is set up on this server.", HOW)

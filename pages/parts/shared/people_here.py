@@ -33,8 +33,8 @@ def redraw_on_changes() -> None:
 
 
 @st.fragment(run_every=LOOKS_EVERY)
-def _draw_news(project: Project, seen: int) -> None:
-    others = acted_since(project, seen, ui.person())
+def _draw_news(project: Project, last_seen: int) -> None:
+    others = acted_since(project, last_seen, ui.person())
     # Only the browser knows whether a person is typing, reads a dialog, or has the window in sight.
     # The number of the newest action, so that the browser recognizes further changes.
     news = latest_action(project) if others else 0

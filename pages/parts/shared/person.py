@@ -101,17 +101,17 @@ def draw_box() -> None:
 
 def ask_for_name() -> None:
     """Ask a new browser for the name: at the top of the page, and in a dialog before an action."""
-    wanted, name = st.session_state.pop("ask who", False), current_name()
+    asks_now, name = st.session_state.pop("ask who", False), current_name()
     # On the screen where the name was entered, the line stays until the person leaves it, so that
     # nothing moves.
     if st.session_state.get("named on") != st.session_state["screen"]:
         st.session_state.pop("named on", None)
     if login.is_required() or (name and "named on" not in st.session_state):
         return
-    if wanted and not name:
+    if asks_now and not name:
         _draw_dialog()
     with st.container(key="name-wanted"):
-        if name or wanted:
+        if name or asks_now:
             st.caption(
                 "The activity log shows your name with your changes. You can"
                 " change it in the sidebar."

@@ -85,11 +85,11 @@ def checkbox(label: str, value: bool, key: str, **options: Any) -> bool | None:
     Args:
         options: passed to `st.checkbox`; without a callback.
     """
-    here, place = presses(), _current_place()
-    changed = here.remove(key, place)
+    all_presses, place = presses(), _current_place()
+    changed = all_presses.remove(key, place)
     if not changed:
         st.session_state[key] = value
-    wanted = st.checkbox(label, key=key, on_change=here.press, args=(key, place), **options)
+    wanted = st.checkbox(label, key=key, on_change=all_presses.press, args=(key, place), **options)
     return wanted if changed and wanted != value else None
 
 

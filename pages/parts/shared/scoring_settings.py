@@ -135,17 +135,17 @@ def draw_settings_line(screen: str) -> None:
     parameters = {"project": str(st.session_state["project"])} if ui.list_projects() else {}
     usual: dict[Choice, Any] = {}
     project = ui.project_or_none()
-    known = (
+    grader_names = (
         [grader.spec.name for grader in bank.label_graders(project) if grader.grades]
         if project
         else []
     )
-    if project is not None and known:
+    if project is not None and grader_names:
         boards = [*official_sources(project), NO_BOARD]
-        usual = _set_choices(known, boards, labels.usual_min_judgment(project))
+        usual = _set_choices(grader_names, boards, labels.usual_min_judgment(project))
         # A screen without the line keeps the choices for the next screen.
         st.session_state["looking"] = (
-            _draw_widgets(project, known, boards, screen)
+            _draw_widgets(project, grader_names, boards, screen)
             if screen in MATTERS
             else _chosen_view(project, str(st.session_state["measure"]))
         )
@@ -153,14 +153,16 @@ def draw_settings_line(screen: str) -> None:
     address.write_choices(parameters | _as_parameters(chosen), _as_parameters(usual))
 
 
-def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice, Any]:
+def _set_choices(
+    grader_names: list[str], boards: list[str], min_judgment: int
+) -> dict[Choice, Any]:
     """Set every choice from the address if the person followed a link; return the defaults."""
     default = labels.Policy()
     rules = {title: rule for rule, title in LABEL_RULES.items()} | {
         rule: rule for rule in LABEL_RULES
     }
     usual: dict[Choice, Any] = {
-        "grader": known[0],
+        "grader": grader_names[0],
         "rating": default.rating,
         "tau": default.min_rating,
         "label": default.label,
@@ -171,7 +173,7 @@ def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict
         "relevant": min_judgment,
     }
     read: dict[Choice, Callable[[str], Any]] = {
-        "grader": _reader_of(known),
+        "grader": _reader_of(grader_names),
         "rating": str,
         "tau": _reader_of(MIN_RATINGS),
         "label": rules.__getitem__,
@@ -185,7 +187,7 @@ def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict
         address.set_from_address(choice, read[choice], value)
 
     # Another project has other graders and leaderboards.
-    for choice, there in (("grader", known), ("against", boards)):
+    for choice, there in (("grader", grader_names), ("against", boards)):
         if st.session_state[choice] not in there:
             st.session_state[choice] = there[0]
     return usual
@@ -197,12 +199,12 @@ def _chosen_view(project: Project, measure: str) -> ViewChoices:
 
 
 def _draw_widgets(
-    project: Project, known: list[str], boards: list[str], screen: str
+    project: Project, grader_names: list[str], boards: list[str], screen: str
 ) -> ViewChoices:
     """Draw the line and its popover; return the choices.
 
     Args:
-        known: names of the graders that have grades.
+        grader_names: names of the graders that have grades.
         boards: names of the official leaderboards, and of the choice of none.
     """
     matters, inline, shares = MATTERS[screen], screen in INLINE, screen in SHARES
@@ -245,7 +247,9 @@ def _draw_widgets(
     with popover:
         st.selectbox(
             "Grader",
-            **widget_options("grader", "Labels are derived from the grades of this grader.", known),
+            **widget_options(
+                "grader", "Labels are derived from the grades of this grader.", grader_names
+            ),
         )
         rules = _rating_rules(project, str(present["grader"]), str(present["rating"]))
         if present["rating"] not in rules:

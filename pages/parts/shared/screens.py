@@ -101,7 +101,7 @@ def entry_of(screen: str) -> str:
 
 
 def menu(
-    here: str,
+    current_screen: str,
     pages: Mapping[str, st.Page],
     choices: Mapping[str, str],
     visible: Collection[str],
@@ -113,36 +113,36 @@ def menu(
     write each of them into the address again, as a step of its own for the browser's Back.
 
     Args:
-        here: the screen that the person is on.
+        current_screen: the screen that the person is on.
         pages: the screens by name, as `navigation` declared them.
         choices: parameters of the address that the next screen keeps.
         visible: names of the screens that the person may see.
         folded: entries that the project has no content for.
     """
     components.draw("frame", "frame", {})
-    shown = {
+    visible_screens = {
         entry: [name for name in screens if name in visible]
         for entry, (_, screens) in MENU.items()
         if screens.keys() & visible
     }
     with st.container(key="menu"):
-        for entry in shown:
+        for entry in visible_screens:
             if entry not in folded:
-                _draw_entry(entry, shown[entry], here, pages, choices)
-        if away := [entry for entry in shown if entry in folded]:
+                _draw_entry(entry, visible_screens[entry], current_screen, pages, choices)
+        if away := [entry for entry in visible_screens if entry in folded]:
             with st.expander("More", key="menu-more"):
                 for entry in away:
-                    _draw_entry(entry, shown[entry], here, pages, choices)
+                    _draw_entry(entry, visible_screens[entry], current_screen, pages, choices)
 
 
 def _draw_entry(
     entry: str,
     screens: Sequence[str],
-    here: str,
+    current_screen: str,
     pages: Mapping[str, st.Page],
     choices: Mapping[str, str],
 ) -> None:
-    place = st.container(key="menu-here") if here in screens else st
+    place = st.container(key="menu-here") if current_screen in screens else st
     place.page_link(
         pages[screens[0]],
         label=entry,
@@ -153,13 +153,18 @@ def _draw_entry(
 
 
 def tabs(
-    here: str, pages: Mapping[str, st.Page], choices: Mapping[str, str], visible: Collection[str]
+    current_screen: str,
+    pages: Mapping[str, st.Page],
+    choices: Mapping[str, str],
+    visible: Collection[str],
 ) -> None:
     """Draw links to the screens of an entry, and who does what there. The arguments are those of
     `menu`.
     """
-    screens = {name: title for name, title in MENU[entry_of(here)][1].items() if name in visible}
+    screens = {
+        name: title for name, title in MENU[entry_of(current_screen)][1].items() if name in visible
+    }
     if len(screens) > 1:
         for name, title in screens.items():
             st.page_link(pages[name], label=title, query_params=choices, help=ABOUT[name])
-        st.caption(ABOUT[here])
+        st.caption(ABOUT[current_screen])

@@ -149,7 +149,7 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     if opened := st.session_state.pop("opened", None):
         st.session_state["project"] = opened
     names = list(list_projects())
-    asked = st.query_params.get("project", "")
+    named_project = st.query_params.get("project", "")
     if names and not opened:
         address.set_from_address(
             "project", lambda name: name if name in names else names[0], names[0]
@@ -164,7 +164,7 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     with known:
         who.draw_box()
     if names:
-        _show_unknown_project(asked if asked not in names else "")
+        _show_unknown_project(named_project if named_project not in names else "")
     st.session_state["screen"] = title = screens.SCREENS[screen][0]
     who.ask_for_name()
     name_tab()
@@ -327,13 +327,13 @@ def visible_screens() -> frozenset[str]:
     return frozenset(name for name in screens.SCREENS if login.may_see(in_use, name))
 
 
-def empty_entries(here: str) -> frozenset[str]:
+def empty_entries(current_screen: str) -> frozenset[str]:
     """Return the entries of the menu that the project has no content for, without that of the
-    screen `here`.
+    screen `current_screen`.
     """
     in_use = project_or_none()
     unused = bank.parts_without_content(in_use) if in_use is not None else []
-    return frozenset(entry for entry in unused if here not in screens.MENU[entry][1])
+    return frozenset(entry for entry in unused if current_screen not in screens.MENU[entry][1])
 
 
 def check(screen: str) -> None:
