@@ -276,7 +276,7 @@ class Project:
 
         Returns:
             spearman, kendall, tau_ap, pearson, systems, ties, and undefined (a reason if the
-                coefficients are None).
+            coefficients are None).
 
         Raises:
             InputError: a leaderboard cannot be made.

@@ -71,8 +71,7 @@ def split_sentences(text: str) -> list[Span]:
 
     Returns:
         Character spans (begin, end) in order, disjoint and not empty. Together they cover every
-            character that is
-        not white space. No span begins or ends with white space.
+        character that is not white space. No span begins or ends with white space.
     """
     spans: list[Span] = []
     begin = 0

@@ -297,7 +297,7 @@ def answers_as_responses(
 
     Returns:
         The project's name for the run of the responses, and numbers of runs, responses and
-            passages.
+        passages.
 
     Raises:
         InputError: there are no such answers, or the name is not a single word.

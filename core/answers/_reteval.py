@@ -628,8 +628,7 @@ def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: P
 
     Returns:
         Scores by run and query. None if the answer failed; 0 if the run skipped the query. A run
-            with a waiting or
-        ungraded answer is left out.
+        with a waiting or ungraded answer is left out.
 
     Raises:
         InputError: the grader or version is unknown, or nothing is graded.

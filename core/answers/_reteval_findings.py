@@ -568,10 +568,8 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
 
     Returns:
         Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval only over
-            the queries with gold
-        answers. A run with waiting answers or comparisons is left out of measures that need them.
-            Its known scores
-        may be those of easy queries. See `waiting_runs`.
+        the queries with gold answers. A run with waiting answers or comparisons is left out of
+        measures that need them. Its known scores may be those of easy queries. See `waiting_runs`.
 
     Raises:
         InputError: the depth is not in the view.
@@ -847,7 +845,7 @@ def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...]
 
     Returns:
         Runs in the project's order and depths, rising; all runs and the usual depths if nothing is
-            known.
+        known.
     """
     runs: dict[str, None] = {}
     ks: set[int] = set()
@@ -887,8 +885,7 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
 
     Returns:
         By depth and name of the measure without it, such as (5, "Recall"): the run that is chosen
-            alone, in at least
-        `SURE` of the resamples of queries; absent without a clear lead.
+        alone, in at least `SURE` of the resamples of queries; absent without a clear lead.
     """
     return {
         (k, choice.evaluation.removesuffix(f"@{k}")): choice.chosen[0]

@@ -30,7 +30,7 @@ def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
 
     Returns:
         By file name, a sentence that describes the file, and its content, without names of
-            assessors.
+        assessors.
     """
     files = {}
     with_batches = [audit for audit in find_audits(project) if list_batches(project, audit)]

@@ -24,7 +24,7 @@ def paste_questions(
 
     Returns:
         The questions, and the number of skipped lines: repetitions of an active question or of an
-            earlier line.
+        earlier line.
     """
     lines = [found for line in re.split("[\r\n]", text) if (found := _BULLET.sub("", line).strip())]
     asked = {question.text for question in existing if question.active}

@@ -259,10 +259,8 @@ def sit_exam(
 
     Returns:
         The final progress of every examinee that was begun, by name; `graded` is the number of its
-            answers. Its state
-        is
-        done, cancelled, stopped (a cap is reached) or failed. Cancelled and stopped examinees are
-            the last ones.
+        answers. Its state is done, cancelled, stopped (a cap is reached) or failed. Cancelled and
+        stopped examinees are the last ones.
 
     Raises:
         InputError: an examinee or bank version is unknown, an examinee's answers were imported, or

@@ -1472,7 +1472,7 @@ def check_project(project: Project) -> dict[str, list[Finding]]:
 
     Returns:
         The findings by the name of each check, in the order of `CHECKS`; empty lists in a sound
-            project.
+        project.
     """
     return {one.name: _run_check(project, one) for one in CHECKS}
 

@@ -395,7 +395,7 @@ def qrels_text(
 
     Returns:
         One line per labelled (query, passage), in the pool's order; passages without a label are
-            left out.
+        left out.
 
     Raises:
         InputError: there is nothing to export.

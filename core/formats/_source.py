@@ -410,8 +410,7 @@ def _json_shape(text: bytes) -> tuple[int, int]:
 
     Returns:
         The number of values: lists, objects, and all their members; an empty list counts as one
-            more. And the levels
-        of nested lists and objects.
+        more. And the levels of nested lists and objects.
     """
     # Imported here, because it takes .1 s and most files are no JSON.
     import numpy as np
@@ -504,7 +503,7 @@ def open_records(
 
     Returns:
         The number of the first line that is not blank, the lines of a list or map, and the lines of
-            any other file. One of the two is empty.
+        any other file. One of the two is empty.
     """
     lines = open_lines(source, report, Limits(WHOLE), keep_return)
     start, first = next((each for each in lines if each[1].strip()), (0, ""))
@@ -531,7 +530,7 @@ def parse_pairs(
 
     Returns:
         Keys with their values in file order. Inner objects are tuples of such pairs. Empty if the
-            file is refused.
+        file is refused.
     """
     load = partial(json.loads, object_pairs_hook=tuple)
     return list(_parse_whole(source, report, start, lines, load))

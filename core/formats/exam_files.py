@@ -97,8 +97,7 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
 
     Returns:
         Items in file order. An item is left out with a note if its key is not among its choices, or
-            if it is a
-        duplicate; the order of the choices does not count.
+        if it is a duplicate; the order of the choices does not count.
     """
     before = report.count
     lines = [line for _, line in open_lines(source, report, Limits(WHOLE))]

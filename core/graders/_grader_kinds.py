@@ -735,8 +735,8 @@ def find_remaking_parameters(
 
     Returns:
         Parameters that make a grader with the same fingerprint, together with `spec.method`. None
-            if its grades were
-        imported, its model has changed, or its identity does not include the location of its model.
+        if its grades were imported, its model has changed, or its identity does not include the
+        location of its model.
     """
     kind = GRADERS.get(spec.method)
     if kind is None or spec.parameters.get("back_end") == "openai":

@@ -285,7 +285,7 @@ def supported_coverage(
 
     Returns:
         Run, query id, share, and number of questions that depend on ungraded pairs. The share is
-            None if there are any.
+        None if there are any.
     """
     of = "run_key, query_key, text_key"
     answers = first_answers(

@@ -362,8 +362,7 @@ def normalise_coverage(
 
     Returns:
         Score by query by run, for the queries of the reference; scores can exceed 1. A run is left
-            out if the
-        reference's sum for it is 0, because the quotient is undefined.
+        out if the reference's sum for it is 0, because the quotient is undefined.
     """
     scores: Scores = {}
     for run, of_run in per_query.items():

@@ -187,8 +187,7 @@ def grades_table(project: Project, base: Basis) -> pd.DataFrame:
 
     Returns:
         query_id, question_id, doc_id, rating (NA unless graded) and state: graded, failed or
-            ungraded; by query and
-        in pool order.
+        ungraded; by query and in pool order.
     """
     import pandas as pd
 
@@ -329,8 +328,7 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
 
     Returns:
         query_key, passage_key, text_key, position, label (NULL without a label), given (a bit for
-            each rating that
-        occurs), rated, failed, needed and overridden (numbers of pairs).
+        each rating that occurs), rated, failed, needed and overridden (numbers of pairs).
     """
     if base is None:
         return project.table(

@@ -364,10 +364,8 @@ def list_labels(project: Project, base: Basis) -> pd.DataFrame:
 
     Returns:
         One row per (query, passage) of the pool, in pool order, with query_id, passage_id and label
-            (NA without a
-        usable grade). `needed` is the number of pairs that need a rating; `usable` is the number of
-            these with a
-        rating. A label with usable < needed is partial.
+        (NA without a usable grade). `needed` is the number of pairs that need a rating; `usable` is
+        the number of these with a rating. A label with usable < needed is partial.
     """
     import pandas as pd
 
@@ -458,9 +456,8 @@ def pooled_ratings(
 
     Returns:
         For each query with p passages and r questions: positions of the passages in the pool (p),
-            ratings (p x r,
-        questions in key order), and weights in the bank (r). Queries without questions are left
-            out.
+        ratings (p x r, questions in key order), and weights in the bank (r). Queries without
+        questions are left out.
     """
     known = rating_matrices(project, base)
     columns = _pool_columns(project, base, known.layout)

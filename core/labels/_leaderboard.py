@@ -283,7 +283,7 @@ def per_query_scores(
 
     Returns:
         Queries with an official score, greatest loss first; then the other queries, in the order of
-            the project.
+        the project.
     """
     own_scores = board.per_query.get(run, {})
     official_scores = official.per_query.get(run, {}) if official else {}

@@ -194,8 +194,7 @@ def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[
 
     Returns:
         Score by query by run, and the queries with a gold text. A query that a run skipped is
-            absent from its
-        scores.
+        absent from its scores.
 
     Raises:
         InputError: gold texts are missing.

@@ -79,7 +79,7 @@ def leaderboard_per(
 
     Returns:
         The leaderboard; for `topic`, its scores are by topic id. An imported leaderboard is
-            unchanged.
+        unchanged.
 
     Raises:
         InputError: unknown measure, source, grader, version or `per`, or nothing to score.

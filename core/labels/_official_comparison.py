@@ -116,7 +116,7 @@ def align_boards(
 
     Returns:
         The leaderboard under study, the official leaderboard, and the queries over which they are
-            now averaged.
+        now averaged.
     """
     ungraded = tuple(dict.fromkeys([*board.ungraded, *official.ungraded]))
     pending = board.pending | official.pending if queries == "common" else frozenset()

@@ -236,7 +236,7 @@ def per_level(table: CrossTable) -> dict[int, Coefficient]:
 
     Returns:
         Kappa by value of the rows; undefined if the value never occurs or has no corresponding
-            value.
+        value.
 
     Source: the definition that reproduces the agreement tables of RUBRIC's program.
     """

@@ -89,8 +89,7 @@ def correlate_scores(
 
     Returns:
         The coefficients, or why they are undefined: fewer than 3 common systems, or all common
-            systems are tied on a
-        leaderboard.
+        systems are tied on a leaderboard.
 
     Raises:
         InputError: a score that is not finite, no repeats, or standard errors with average ties.
@@ -148,7 +147,7 @@ def correlate_by(
 
     Returns:
         Coefficient by name; None with fewer than 3 systems, or if all systems are tied on a
-            leaderboard.
+        leaderboard.
 
     Raises:
         InputError: an unknown name, or a score that is not finite.
@@ -187,7 +186,7 @@ def bootstrap_intervals(
 
     Returns:
         (low, high) by statistic, over the samples in which it is defined; None if it is undefined
-            in all samples.
+        in all samples.
 
     Raises:
         InputError: no samples.
@@ -230,8 +229,8 @@ def bootstrap_samples(
 
     Returns:
         By statistic, an array of length `samples`, with NaN for samples in which it is undefined.
-            All values are NaN
-        with fewer than 3 common systems, or with fewer than 2 queries to draw from.
+        All values are NaN with fewer than 3 common systems, or with fewer than 2 queries to draw
+        from.
 
     Raises:
         InputError: no samples.

@@ -99,8 +99,7 @@ def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator
 
     Returns:
         An evaluator that returns a run's scores by query id, for the queries in both `intents` and
-            the run. The score
-        is 0 if no passage answers a question.
+        the run. The score is 0 if no passage answers a question.
     """
     return _MAKERS[measure.family.name](intents, measure.depth)
 

@@ -31,10 +31,8 @@ def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, floa
 
     Returns:
         (mean, standard error). The mean is None without values. The error is None with fewer than
-            two values, because
-        the spread is then unknown. Sums are exact (fsum): the order of the values does not change
-            the mean, so equal
-        systems are tied.
+        two values, because the spread is then unknown. Sums are exact (fsum): the order of the
+        values does not change the mean, so equal systems are tied.
     """
     numbers = list(values)
     n = len(numbers)

@@ -439,8 +439,7 @@ def trec_order(scores: Mapping[str, float], depth: int) -> list[str]:
 
     Returns:
         Passage ids by falling score, equal scores by falling passage id. Scores are compared in
-            single precision, as in
-        trec_eval (9.0).
+        single precision, as in trec_eval (9.0).
     """
     single = np.fromiter(scores.values(), dtype=np.float32, count=len(scores)).tolist()
     # Most rankings are in order already, which makes sorting fast.
@@ -461,8 +460,7 @@ def make_evaluator(
 
     Returns:
         A function from a run to {standard name: {query id: score}}, for the queries in the qrels
-            with at least one
-        passage in the run.
+        with at least one passage in the run.
 
     Raises:
         InputError: a measure is unknown or not computed from qrels, or the min rating is below 1.

@@ -423,8 +423,7 @@ def peek_members(path: Path) -> frozenset[str] | None:
 
     Returns:
         An empty set for a file that is not a project, has a version without roles, or was never
-            readable. None if
-        this process has the project open; ask the project itself then.
+        readable. None if this process has the project open; ask the project itself then.
     """
     if is_open(path):
         return None

@@ -56,7 +56,7 @@ def split_response(text: str, sentences: Sequence[Sentence] = ()) -> list[Part]:
 
     Returns:
         Passages in order, which together contain every sentence once; an empty list for a text
-            without words.
+        without words.
     """
     cut = list(sentences) or [Sentence(begin, end) for begin, end in split_sentences(text)]
     parts: list[list[Sentence]] = []

@@ -38,9 +38,8 @@ def same_texts(
 
     Returns:
         Two arrays by row. The first has the first row with the same text, or -1 without a text. The
-            second has the
-        key of the text in the project; 0 for texts that the project does not have, and for repeats
-            of an earlier row.
+        second has the key of the text in the project; 0 for texts that the project does not have,
+        and for repeats of an earlier row.
     """
     hashes = _text_hashes(cursor, texts_sql, rows)
     same, parts = np.full(rows, -1, np.int32), rows // ROWS_A_PART + 1

@@ -423,10 +423,8 @@ def judged_of(project: Project, double: DoubleAssignment) -> tuple[dict[str, int
 
     Returns:
         By name of each present assessor, the number of judged passages; and the number of all
-            passages. The number of
-        judged passages is None if the assessor's values are hidden from the person of the handle.
-            In this case, the
-        visible values would give a wrong count.
+        passages. The number of judged passages is None if the assessor's values are hidden from the
+        person of the handle. In this case, the visible values would give a wrong count.
     """
     if double.passages is None:
         judged, pooled = (

@@ -390,8 +390,8 @@ def meta_table(
 
     Returns:
         The table. In every column and coefficient, three kinds of values are marked: the best
-            value, values within
-        `NEAR` of it, and values below `POOR`. A row that is compared with itself is not marked.
+        value, values within `NEAR` of it, and values below `POOR`. A row that is compared with
+        itself is not marked.
 
     Raises:
         InputError: a measure or source is unknown, there is nothing to rank, or options are

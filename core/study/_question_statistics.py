@@ -102,7 +102,7 @@ def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
 
     Returns:
         For each question, its verdict, and for a redundant question the column of the earlier
-            question that it repeats.
+        question that it repeats.
     """
     alike, rest = _phi_coefficients(answers) >= ALIKE, item_rest(answers)
     verdicts: list[tuple[Verdict, int | None]] = []

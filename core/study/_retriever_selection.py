@@ -365,7 +365,7 @@ def standardised_pearson(
 
     Returns:
         (correlation, None), or (None, why it is undefined). A measure that is constant on either
-            side is left out.
+        side is left out.
     """
     left: list[float] = []
     right: list[float] = []

@@ -69,7 +69,7 @@ def sample_queries(project: Project, board: Leaderboard) -> list[SampleSize]:
 
     Returns:
         An empty list for a leaderboard without scores by query, or with fewer than `FEWEST_QUERIES`
-            queries.
+        queries.
     """
     queries = board.query_ids
     if not board.per_query or len(queries) < FEWEST_QUERIES:
@@ -109,7 +109,7 @@ def sample_questions(
 
     Returns:
         An empty list if scores do not come from questions of single queries, or if no query has two
-            questions.
+        questions.
 
     Raises:
         InputError: the leaderboard cannot be made.

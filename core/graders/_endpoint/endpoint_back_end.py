@@ -507,7 +507,7 @@ class EndpointBackEnd:
 
         Returns:
             The request with all its fields, or a completion with an error if the call cannot be a
-                request.
+            request.
         """
         end = self.endpoint
         return prepare_request(

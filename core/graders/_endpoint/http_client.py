@@ -88,7 +88,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
 
         Returns:
             The answer with its body, and of its headers only those about the time of the next
-                request.
+            request.
 
         Raises:
             UnsentError: the request could not be sent.

@@ -92,10 +92,9 @@ def requested_wait(headers: Mapping[str, str], now: float, error: object = None)
 
     Returns:
         Seconds from 0 to `MAX_WAIT`; None if no known form is found. `retry-after-ms` has
-            precedence over `retry-after`
-        (RFC 9110, section 10.2.3: seconds or a date), and these over the headers of a rate limit.
-            Of those, the latest
-        reset of a used-up limit counts, or else the latest of all.
+        precedence over `retry-after` (RFC 9110, section 10.2.3: seconds or a date), and these over
+        the headers of a rate limit. Of those, the latest reset of a used-up limit counts, or else
+        the latest of all.
     """
     metadata = error.get("metadata") if isinstance(error, dict) else None
     inner = metadata.get("headers") if isinstance(metadata, dict) else None

@@ -150,7 +150,7 @@ def resolved_dtype(device: str, dtype: str) -> str:
 
     Returns:
         float32 or bfloat16. For auto, bfloat16 on a GPU or processor that supports it, else
-            float32.
+        float32.
 
     Raises:
         InputError: device or dtype is unknown.
@@ -229,8 +229,7 @@ def model_identity(name_or_folder: str, revision: str | None = None) -> str:
 
     Returns:
         For a folder, its name and 12 hex digits of SHA-256 over configuration, weights and
-            tokenizer. For a name on the
-        hub, the name, with `@revision` if one is given.
+        tokenizer. For a name on the hub, the name, with `@revision` if one is given.
 
     Raises:
         InputError: the present person may not use it, or the revision is invalid.
@@ -278,8 +277,7 @@ def has_chat_template(name_or_folder: str, revision: str | None = None) -> bool 
 
     Returns:
         True for a causal model with a chat template, False for one without. None if the model has
-            another kind, such as
-        one with an encoder, or if this computer does not have its files yet.
+        another kind, such as one with an encoder, or if this computer does not have its files yet.
     """
     config = _small_file(name_or_folder, revision, "config.json")
     tokenizer = _small_file(name_or_folder, revision, "tokenizer_config.json")

@@ -104,7 +104,7 @@ class Options:
 
         Returns:
             Probabilities that sum to 1, highest for the option named; None if its tokens are not
-                found.
+            found.
         """
         named_index = self._options.index(named)
         for start in reversed(range(len(written))) if last else range(len(written)):
@@ -510,8 +510,7 @@ def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
 
     Returns:
         Groups with `shared` of at least `LEAST_SHARED`, and single prompts with 0. At least one
-            token of each prompt is
-        not shared, because its logits are needed.
+        token of each prompt is not shared, because its logits are needed.
     """
     order = sorted(range(len(prompts)), key=lambda row: prompts[row])
     common = [

@@ -493,7 +493,7 @@ def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
 
     Returns:
         The texts, stripped, without empty ones and repetitions, in order; and the reason for an
-            empty list, else None.
+        empty list, else None.
     """
     text = without_thoughts(text)
     opening = re.search(r"[\[{]", text)

@@ -229,7 +229,7 @@ def decide_best(w: Array, corrected: CorrectedGains, level: float) -> LookResult
 
     Returns:
         The remaining systems, including systems equal to a remaining system. The statement holds if
-            one remains.
+        one remains.
     """
     if len(w) < 2:
         return LookResult(True, tuple(range(len(w))))

@@ -269,7 +269,7 @@ def group_alike(
 
     Returns:
         Groups from the top down, each with the positions of two or more systems, best first; groups
-            can overlap.
+        can overlap.
     """
     order = np.argsort(-values, kind="stable")
     differ = np.zeros((len(values), len(values)), bool)
@@ -370,9 +370,8 @@ def true_correlation(
 
     Returns:
         The correlation. It is undefined with fewer than 3 systems, or if the machine's scores are
-            all equal. It is also
-        undefined if the audited scores differ by no more than their noise, or if no judgment shows
-            their noise.
+        all equal. It is also undefined if the audited scores differ by no more than their noise, or
+        if no judgment shows their noise.
     """
     count = len(machine)
     if np.isnan(estimate_sums(w, corrected).error).all():
@@ -416,7 +415,7 @@ def kendall_bounds(
 
     Returns:
         (lower, upper). Pairs that are tied on the machine's leaderboard count 0 (tau-a). NaN with
-            fewer than 2 systems.
+        fewer than 2 systems.
     """
     count = len(compared.p)
     if not count:
@@ -445,7 +444,7 @@ def composite_scores(machine: Array, audited: Array, error: Array) -> Array:
 
     Returns:
         Shape (S,). These scores have no intervals; the intervals of the audited scores do not apply
-            to them.
+        to them.
     """
     d = audited - machine
     noise = float((np.nan_to_num(error) ** 2).mean())

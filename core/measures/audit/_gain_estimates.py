@@ -248,9 +248,8 @@ def combined_weights(batches: Sequence[Batch], share: Array) -> tuple[Array, Arr
 
     Returns:
         (weight, spread), each of shape (N,). weight = sum_t share_t (known_t + judged_t / pi_t),
-            and spread = sum_t
-        share_t^2 judged_t (1 - pi_t) / pi_t^2. The probability of being drawn and judged is pi, see
-            `response_rate`.
+        and spread = sum_t share_t^2 judged_t (1 - pi_t) / pi_t^2. The probability of being drawn
+        and judged is pi, see `response_rate`.
     """
     weight = np.zeros(share.shape[1])
     spread = np.zeros(share.shape[1])
@@ -377,8 +376,7 @@ def missing_bounds(
 
     Returns:
         (lowest, highest). The interval from the low end of the first to the high end of the second
-            is valid for any
-        cause of the missing judgments.
+        is valid for any cause of the missing judgments.
     """
     missed = np.any([batch.drawn for batch in batches], axis=0) & np.isnan(gains)
     whole = [Batch(one.chances, one.drawn, one.drawn & ~one.known, one.known) for one in batches]
@@ -426,7 +424,7 @@ def expected_spread(
 
     Returns:
         Shape (N,), above 0; all are 1 with fewer than `FEWEST` judged passages, or if all
-            predictions were exact.
+        predictions were exact.
     """
     squares, weight = _squared_residuals(batches, planned, gains, predicted)
     at = np.flatnonzero(weight > 0)

@@ -404,8 +404,7 @@ def cut_points(
 
     Returns:
         K cut points, rising or equal. A score of at least the k-th belongs to level k or above. A
-            cut point is infinite
-        if the level was not given, or if the scores do not separate it.
+        cut point is infinite if the level was not given, or if the scores do not separate it.
     """
     seen = ~np.isnan(scores) & ~np.isnan(judgments) & (weight > 0)
     s, y, own = scores[seen], judgments[seen], weight[seen]

@@ -271,7 +271,7 @@ def planned_chances(
 
     Returns:
         Shape (T, N): the chance in batch t, given that the passage has not been judged before; 1
-            for known passages.
+        for known passages.
     """
     is_known = np.zeros(len(size), bool) if known is None else np.asarray(known, bool)
     still = np.where(is_known, 0.0, 1.0)

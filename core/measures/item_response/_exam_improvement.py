@@ -170,7 +170,7 @@ def link_scale(fitted: Fit, to: Array) -> tuple[Array, Items]:
 
     Returns:
         (abilities, items). If the abilities of the fit, or the given abilities, are all equal, only
-            the mean changes.
+        the mean changes.
     """
     spread = float(fitted.theta.std())
     factor = float(to.std()) / spread if spread > 0 and to.std() > 0 else 1.0

@@ -217,7 +217,7 @@ def item_rest(responses: Array) -> Array:
 
     Returns:
         NaN if the answers, or the means of the other answers, are equal for all remaining
-            examinees.
+        examinees.
     """
     seen = ~np.isnan(responses)
     right = np.where(seen, responses, 0.0)

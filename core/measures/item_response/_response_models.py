@@ -139,7 +139,7 @@ def information_by_category(
 
     Returns:
         (curves, largest category first; number of items of each category without a curve, by
-            category).
+        category).
     """
     members = group_pairs(
         (name, i) for i, names in enumerate(categories) for name in dict.fromkeys(names)
@@ -218,7 +218,7 @@ class Design:
 
         Returns:
             (centred parts in the shape of `parts`, common level in the shape of the other
-                dimensions).
+            dimensions).
         """
         out = np.array(parts, float)
         level: Array = np.zeros(out.shape[:-1])

@@ -230,9 +230,8 @@ def responsible_passages(
 
     Returns:
         By question id, a flag for each of the p passages. It is True in two cases: the change of
-            only this question
-        moves the label of the state before, or undoing only this change in the state after restores
-            the label.
+        only this question moves the label of the state before, or undoing only this change in the
+        state after restores the label.
     """
     wholes = [labels(list(state.values())) for labels, state, _ in sides]
 

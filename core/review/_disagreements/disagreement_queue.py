@@ -147,7 +147,7 @@ def count_open(project: Project, left: Side, right: Side) -> tuple[dict[str, int
 
     Returns:
         The number of open disagreements by query id, for queries with any; and the number of
-            settled cases, also those whose sides agree now.
+        settled cases, also those whose sides agree now.
 
     Raises:
         InputError: as for `review.side_agreement`.

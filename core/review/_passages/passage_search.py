@@ -161,7 +161,7 @@ def where_to_begin(
 
     Returns:
         Query id and passage id. If no run returned a passage of the query, its first passage; None
-            without results.
+        without results.
 
     Raises:
         InputError: the grader or version is unknown.

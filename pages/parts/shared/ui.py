@@ -140,7 +140,7 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
 
     Returns:
         The places for the menu and for the tabs of its entry. They are drawn later, when the
-            choices are known.
+        choices are known.
     """
     st.session_state.pop("not opened", None)
     st.session_state["errors shown"] = 0
