@@ -277,13 +277,13 @@ class RunImport:
 
     def _remark_on_odd_lines(self, names: Sequence[str]) -> None:
         """Write a remark for each run's irregularities of a kind: the first line and the number."""
-        for description, run, line, times in self.cursor.execute(
+        for code, run, line, times in self.cursor.execute(
             "SELECT what, run, min(line), sum(times) FROM odd_lines GROUP BY what, run"
             " ORDER BY list_position($kinds, what), run",
             {"kinds": [*_REMARKS]},
         ).fetchall():
-            reason = _REMARKS[description].replace("{}", names[run])
-            self.report.remark(self.files.found[run][0].name, line, description, reason, int(times))
+            reason = _REMARKS[code].replace("{}", names[run])
+            self.report.remark(self.files.found[run][0].name, line, code, reason, int(times))
 
 
 NOTHING_LEFT = "all queries are unknown, so there is nothing to import"
