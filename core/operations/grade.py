@@ -177,7 +177,7 @@ def grade(
     dry_run: Annotated[
         bool, Option(help="Show the planned pairs and their estimated cost; grade nothing.")
     ] = False,
-) -> Output | str:
+) -> Output:
     """Grade the ungraded pairs. Interrupted jobs resume."""
     scope = replace(scope, limit=limit)
     if not batch and (batch_size is not None or no_wait):
@@ -397,7 +397,7 @@ def _follow_job(job: jobs.BackgroundJob, host: ServedRequest) -> jobs.Progress:
 
 def grade_in_batches(
     opening: Opening, chosen: GraderChoice, request: grading.Request, no_wait: bool
-) -> Output | str:
+) -> Output:
     """Send the missing pairs as batches, and wait for them; between two checks other programs can
     use the project.
 
@@ -448,7 +448,7 @@ def fetch(
     *,
     chosen: GraderOptions,
     wait: Annotated[bool, Option(help="Wait until all batches are finished.")] = False,
-) -> Output | str:
+) -> Output:
     """Import the results of a grader's finished batches, and send follow-up calls."""
     with opening() as project:
         keys = [job.key for job in grading.waiting_jobs(project, chosen.make(project).spec)]
@@ -470,14 +470,12 @@ def cancel_all(
 
 def _follow_batches(
     opening: Opening, chosen: GraderChoice, keys: list[int], nothing: str, wait: bool
-) -> Output | str:
+) -> Output:
     """Check the batches of jobs once, or until all are finished.
 
     Args:
-        nothing: the result without jobs.
+        nothing: the message without jobs.
     """
-    if not keys:
-        return nothing
     printed: set[str] = set()
 
     def check_once() -> grading.BatchProgress:
@@ -488,11 +486,11 @@ def _follow_batches(
             print_message(f"exam: {now.description}")
         return now
 
-    if wait:
+    if keys and wait:
         grading.follow_batches(
             check_once, lambda message: print_message(f"exam: {message}"), pause_seconds
         )
-    elif (now := check_once()).jobs:
+    elif keys and (now := check_once()).jobs:
         print_message(_describe_standing(now))
         return Output(asdict(now))
     with opening() as project:
@@ -506,7 +504,7 @@ def _follow_batches(
         **asdict(final.usage),
     }
     return Output(result).note(
-        f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed.",
+        f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed." if keys else nothing,
         f"Default ratings, because the model gave no number: {final.defaulted:,}."
         if final.defaulted
         else None,

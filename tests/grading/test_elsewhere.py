@@ -764,6 +764,8 @@ def test_commands_send_fetch_and_cancel_batches(tmp_path: Path) -> None:
         server.shelf.away = 0
         done = run("batch", "fetch", *grader, "--wait", "--json")
         assert (done["state"], done["graded"], done["calls"]) == ("done", 8, 8)
+        nothing = [run("grade", *grader, "--batch", "--json"), run("batch", "fetch", *grader, "--json")]
+        assert [(result["state"], result["graded"], result["calls"]) for result in nothing] == [("done", 0, 0)] * 2
         assert run("jobs", "--json")["jobs"][1]["message"].startswith("Billed: 8 calls, 80 tokens read")
         bill = run("status", "--json")["bills"][-1]
         assert (bill["state"], bill["told"]["calls"], bill["billed"]["calls"]) == ("done", 8, 8)
