@@ -231,6 +231,21 @@ def test_system_without_judged_passages_has_unknown_interval() -> None:
     assert true_correlation(machine[1:], w[[1, 2, 2]], found).value is None
 
 
+def test_error_is_unknown_if_judgments_tell_nothing_about_a_part() -> None:
+    drawn = np.array([True, False, False, False, False])
+    gains, predicted = np.where(drawn, Y, np.nan), np.full((1, 5), 1.5)
+    w = np.array([[0.5, 0.5, 0.0, 0.0, 0.0], [0.5, 0.0, 0.5, 0.0, 0.0]])
+    chance = np.full(5, 0.5)
+    sampled = correct_gains([one(chance, drawn)], chance[None], gains, predicted)
+    assert not np.isnan(estimate_sums(w, sampled).low).any()
+    # Both systems rank the judged passage equally, so their difference rests on others.
+    assert np.isnan(compare_all_systems(w, sampled).difference.low).all()
+    # A passage that is drawn in any case shows nothing about the error of the others.
+    certain = np.where(drawn, 1.0, 0.5)
+    found = correct_gains([one(certain, drawn)], certain[None], gains, predicted)
+    assert np.isnan(estimate_sums(w, found).low).all()
+
+
 def test_skipped_passages_widen_the_interval_within_worst_cases() -> None:
     n = 400
     rng = np.random.default_rng(0)
