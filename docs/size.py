@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 STATEMENTS = {
     "pages": 8_219,
     "core/cli, core/server": 1_002,
-    "core/operations": 2_561,
+    "core/operations": 2_559,
     "core/charts": 288,
     "core/review, core/study, core/audit": 3_566,
     "core/exams, core/answers": 2_381,
