@@ -211,7 +211,9 @@ def done_once(project: store.Project, what: str, do: Callable[[], object]) -> No
         what: identifies the change uniquely.
     """
     at, before = _made.get(project, (None, ()))
-    if at != project._database.version():
+    # If a screen has the file open too, closing it does not write the log into the file.
+    holders = [one for one in list(database._open) if one.path == project.path and not one.closed]
+    if at != project._database.version() or len(holders) > 1:
         do()
         return
     done = (*before, what)

@@ -450,7 +450,7 @@ def test_edits_in_one_window_never_conflict_and_saving_includes_them(pair: Proje
 
 def test_split_keeps_line_separators_within_a_question(pair: Project) -> None:
     app = act(visit("question_bank"), "dialog", name="split", id="q1/a")
-    named(app.text_area, "One question per line").set_value("Who\u2028is A?\nWhat is A?")
+    app.text_area[0].set_value("Who\u2028is A?\nWhat is A?")
     app.session_state["bank window"].dialog = ("split", "q1/a")
     app.press("split")
     assert {"Who\u2028is A?", "What is A?"} <= {one.text for one in drafted_bank(pair, "ann", "q1")}
