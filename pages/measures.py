@@ -16,7 +16,7 @@ from pages.parts.shared.leaderboard_table import NamedLeaderboard
 SAME = "Measure of the column"
 RESAMPLES = 400
 TABLE, HEAT = "Table", "Heat map"
-SOON = 0.6
+SOON = 0.3
 """Seconds between two updates of a table that is being computed."""
 
 
