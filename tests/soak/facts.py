@@ -23,7 +23,9 @@ from exam_workbench.records import judgment_sources
 from exam_workbench.store import Project, open_project
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
-COUNTED = ("queries", "passages", "runs", "judgments", "questions", "grades")
+COUNTED = {name: name for name in ("queries", "passages", "runs", "judgments", "grades")} | {
+    "questions": "bank_at((SELECT max(version) FROM bank_versions)) WHERE active"
+}
 PAIRS = "JOIN queries USING (query_key) JOIN passages USING (passage_key)"
 ENDED = "(FROM jobs WHERE ended_at IS NOT NULL) USING (job_key)"
 KEPT = {
@@ -52,7 +54,7 @@ def known(project: Project, author: str) -> dict[str, Any]:
         "versions": {(version.author, version.note) for version in bank.list_versions(project)},
         "judged": {f"{q} {p}": value for q, p, value in project.rows(judged, [f"assessor: {author}"])},
         "overridden": dict(project.rows("SELECT reason, rating FROM overrides WHERE author = ?", [author])),
-        "counts": {name: project.value(f"SELECT count(*) FROM {name}") for name in COUNTED},
+        "counts": {name: project.value(f"SELECT count(*) FROM {rows}") for name, rows in COUNTED.items()},
         "busy": job is not None and not job.over,
     }
 
