@@ -27,7 +27,7 @@ STATEMENTS = {
     "core/jobs, core/grading": 1_398,
     "core/labels": 1_513,
     "core/bank": 1_393,
-    "core/store, core/records": 3_243,
+    "core/store, core/records": 3_249,
     "core/formats, core/graders, core/measures": 9_372,
     "core": 1_179,
 }

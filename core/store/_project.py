@@ -308,10 +308,18 @@ class Project:
             key = person, key
         if self.part is not None and "judgments" in reads:
             key = self.part, key
-        version = self.version(with_views(reads))
+        tables = with_views(reads)
+        version = self.version(tables)
         result = self._results.find(key, version)
         if result is MISSING:
-            result = compute()
+            try:
+                result = compute()
+            except Exception:
+                # A commit may have changed one of several tables after the others were read.
+                if self.version(tables) == version:
+                    raise
+                version = self.version(tables)
+                result = compute()
             self._results.keep(key, version, result)
         return cast(T, result)
 

@@ -90,3 +90,19 @@ def test_result_with_hidden_rows_is_cached_per_person(project: Project, monkeypa
         person[0] = name
         seen[name] = read(cache.JUDGMENTS), read(cache.LABELS)
     assert seen == {None: (None, None), "ann": ("ann", None), "bob": ("bob", None)}
+
+
+def test_failed_result_is_computed_again_only_after_a_commit_meanwhile(project: Project) -> None:
+    computed: list[int] = []
+
+    def divide(changes: bool) -> float:
+        computed.append(len(computed))
+        if changes and len(computed) == 1:
+            commit(project, "DELETE FROM graders")
+        return 6 / computed[-1]
+
+    assert project.cached("key", lambda: divide(changes=True), frozenset({"graders"})) == 6
+    computed.clear()
+    with pytest.raises(ZeroDivisionError):
+        project.cached("other", lambda: divide(changes=False), frozenset({"graders"}))
+    assert computed == [0]
