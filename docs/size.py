@@ -31,7 +31,7 @@ STATEMENTS = {
     "core/formats, core/graders, core/measures": 9_372,
     "core": 1_179,
 }
-LINES = {"*.js *.css": 3_200, "tests/*.py": 55_400, "bench/*.py": 2_000}
+LINES = {"*.js *.css": 3_200, "tests/*.py": 55_410, "bench/*.py": 2_000}
 WORDS = {"docs/*.md README.md": 30_000}
 
 
