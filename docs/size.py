@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 STATEMENTS = {
-    "pages": 8_219,
+    "pages": 8_222,
     "core/cli, core/server": 1_002,
     "core/operations": 2_559,
     "core/charts": 288,
@@ -31,7 +31,7 @@ STATEMENTS = {
     "core/formats, core/graders, core/measures": 9_372,
     "core": 1_179,
 }
-LINES = {"*.js *.css": 3_200, "tests/*.py": 55_410, "bench/*.py": 2_000}
+LINES = {"*.js *.css": 3_200, "tests/*.py": 55_420, "bench/*.py": 2_000}
 WORDS = {"docs/*.md README.md": 30_000}
 
 

@@ -467,7 +467,7 @@ def test_killed_batches_are_paid_once(keyed: Project, server: EndpointServer, mo
         if start(where, grader, most=5):
             carry_on(where, grader)
         assert set(shelf.made.values()) == {1}, last
-        # An endpoint also answers, and bills, a batch that nobody fetches.
+        # An endpoint also answers, and bills, a batch that is never fetched.
         calls = shelf.made.total() + len(server.seen) - lost
         got = ratings(where, grader), calls, len(shelf.batches)
         expected = expected or got

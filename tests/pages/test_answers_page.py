@@ -73,6 +73,16 @@ def test_table_matches_evaluation_and_cells_list_queries(shared: Project) -> Non
     assert visit("cases", at="2|one|n").holds("answer-cases")["desks"]["2|one|n"]["answer"] == "Hamburg"
 
 
+def test_run_without_score_is_below_a_run_with_score_0(shared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = answers.evaluate_answers(shared, answers.RetEvalChoices(ks=(2,), judge="contains"))
+    first, second = sorted(found.rows, key=lambda row: row.run)[:2]
+    means = ((first, None), (second, 0.0))
+    rows = [replace(row, reteval=replace(row.reteval, mean=mean, waiting=0)) for row, mean in means]
+    monkeypatch.setattr(answers, "evaluate_answers", lambda *_: replace(found, rows=rows))
+    monkeypatch.setattr(answers, "clear_best", lambda *_: {})
+    assert list(visit("answers").dataframe[0].value["Run"]) == [second.run, first.run]
+
+
 def test_all_evaluations_and_correlations_are_listed(shared: Project) -> None:
     app = visit("answers", view="Which evaluation chooses which system")
     words = app.dataframe[0].value["Evaluation"].tolist()

@@ -139,6 +139,7 @@ def test_cell_shows_both_leaderboards_and_links_to_the_screen(shared: Project) -
 def test_heat_map_keeps_values_and_intervals_are_optional(shared: Project) -> None:
     app = visit("measures", shape="Heat map")
     assert "rgba(59, 115, 185, 0.60)" in app.dataframe[0].proto.arrow_data.styler.styles, "a correlation of 1"
+    assert "font-weight: 700" in app.dataframe[0].proto.arrow_data.styler.styles, "the best values, as in its caption"
     assert app.dataframe[0].value.equals(visit("measures").dataframe[0].value)
     app = visit("measures", rows=["test grader"], measures=["nDCG@10"], ratings=["4"], intervals="true")
     (interval,) = table(app)["nDCG@10 ρ, 95%"]

@@ -182,8 +182,10 @@ class TestChanges:
         fill(project, asked, {(f"{query}?", p): 5 for query in found for p in found[query]}, {"r": found})
         app = visit("changes", from_version="0", to_version="1")
         assert len(flips(app)) == 50
-        app.session_state["flips page"] = 2
+        app.session_state["flips page  "] = 2
         assert len(flips(app.run())) == 10
+        filtered = flips(app.choose("cause", "added"))
+        assert len(filtered) == 50, "a filter leads to the first page"
 
     def test_changes_of_questions_are_escaped_and_every_run_is_listed(self, shared: Project) -> None:
         app = visit("changes", differs="Questions")

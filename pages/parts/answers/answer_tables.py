@@ -83,10 +83,16 @@ def _draw_table(project: Project, evaluation: answers.Evaluation) -> None:
         for name in MEASURES
         if name != "GPT-Eval" or any(row.gpteval for row in evaluation.rows)
     ]
-    # A run with waiting queries is never at the top: the finished ones may be the easy ones.
+    # A run with waiting queries is never at the top: the finished ones may be the easy ones. A run
+    # without a mean is below one with the mean 0.
     rows = sorted(
         evaluation.rows,
-        key=lambda row: (row.k, row.reteval.waiting > 0, -(row.reteval.mean or 0.0), row.run),
+        key=lambda row: (
+            row.k,
+            row.reteval.waiting > 0,
+            -(-1.0 if row.reteval.mean is None else row.reteval.mean),
+            row.run,
+        ),
     )
     table = pd.DataFrame(
         [

@@ -20,8 +20,9 @@ FIXED = {
     ),
     "Pairs": "Share of the needed pairs with a grade. The remaining pairs are ungraded or failed.",
 }
+BOLD = "font-weight: 700; "
 STYLES = {
-    "best": "font-weight: 700; background-color: rgba(59, 115, 185, 0.3)",
+    "best": f"{BOLD}background-color: rgba(59, 115, 185, 0.3)",
     "near": "background-color: rgba(59, 115, 185, 0.12)",
     "poor": "color: #8a8f98",
     "itself": "color: #8a8f98",
@@ -111,7 +112,8 @@ def _cell_style(cell: study.Cell, name: str, heat: bool, marks: Mapping[str, str
     if not heat or value is None:
         return marks.get(cell.marks[name], "")
     colour = POSITIVE if value >= 0 else NEGATIVE
-    return f"background-color: rgba({colour}, {0.6 * value**2:.2f})"
+    weight = BOLD if marks and cell.marks[name] == "best" else ""
+    return f"{weight}background-color: rgba({colour}, {0.6 * value**2:.2f})"
 
 
 def interval_text(interval: tuple[float, float] | None) -> str:

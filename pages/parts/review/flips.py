@@ -73,10 +73,12 @@ def draw_labels(project: Project, changes: review.StateChanges) -> None:
     st.container(key="flips-count").caption(
         f"{how_many(len(chosen), 'labels')}. Select one to see its ratings in both states."
     )
-    part = ui.rows_of_page("flips page", chosen, FLIPS_A_PAGE)
+    # Each choice of filters has a pager of its own, which begins at the first page.
+    pager = f"flips page {cause} {query}"
+    part = ui.rows_of_page(pager, chosen, FLIPS_A_PAGE)
     if part:
         _draw_table(project, changes, part, texts)
-    ui.draw_pager("flips page", len(chosen), FLIPS_A_PAGE)
+    ui.draw_pager(pager, len(chosen), FLIPS_A_PAGE)
     for flip in chosen:
         if _place_of(flip) == address_places().part_of_place(WHY):
             _draw_reasons(project, changes, flip)
